@@ -1,0 +1,51 @@
+#pragma once
+// The writing side of one rank's SQLite file. Used by one thread, the writer's.
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ranklog/schema/identity.hpp"
+#include "ranklog/schema/key_path.hpp"
+#include "ranklog/schema/operation.hpp"
+#include "ranklog/schema/row_group.hpp"
+
+namespace ranklog {
+
+// Everything with a sequence number from the last batch's `watermark` (exclusive) to this one's (inclusive).
+struct SealBatch {
+  std::vector<KeyPath> new_keys;  // their ids follow those of earlier batches
+  std::vector<RowGroup> groups;
+  std::vector<Operation> operations;
+  std::uint64_t watermark = 0;
+  std::uint64_t dropped_rows = 0;  // so far, in all
+  std::int64_t now_ns = 0;         // heartbeat
+};
+
+// What survives: after commit() has returned, the batch survives process death, machine crash and power loss
+// (WAL with synchronous=FULL). Errors: every call throws Error (kIo with the file and SQLite's reason;
+// kBusy); a failed commit leaves the file as it was before, and may be tried again.
+class RankDatabase {
+ public:
+  // Creates the file exclusively; throws Error (kBusy) if it exists.
+  static RankDatabase create(const std::filesystem::path& path, const Identity& identity,
+                             std::int64_t start_time_ns);
+  RankDatabase(RankDatabase&&) noexcept;
+  RankDatabase& operator=(RankDatabase&&) noexcept;
+  ~RankDatabase();  // closes; the file stays readable as "not ended"
+
+  void commit(const SealBatch& batch);
+  // Writes the end record and makes the database file complete by itself (no WAL left). Call after the last
+  // commit.
+  void finish(EndState state, std::optional<int> exit_code, std::int64_t end_time_ns);
+
+ private:
+  struct Impl;
+  explicit RankDatabase(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ranklog

@@ -1,0 +1,83 @@
+#pragma once
+// Rows that were logged with one set of keys, column by column: what a chunk holds.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ranklog/schema/value.hpp"
+
+namespace ranklog {
+
+// Index of a key in RankFile::keys(); local to one rank file.
+using KeyId = std::uint32_t;
+
+// The values of one key, one a row: [rows].
+class Column {
+ public:
+  explicit Column(KeyId key) : key_(key) {}
+
+  [[nodiscard]] KeyId key() const noexcept { return key_; }
+  [[nodiscard]] std::size_t size() const noexcept { return kinds_.size(); }
+  // The view's text is owned by the column.
+  [[nodiscard]] ValueView at(std::size_t row) const noexcept {
+    const auto kind = static_cast<ValueKind>(kinds_[row]);
+    if (kind == ValueKind::kString) return ValueView(std::string_view(texts_[bits_[row]]));
+    if (kind == ValueKind::kJson) return ValueView::json(texts_[bits_[row]]);
+    return ValueView::scalar(kind, bits_[row]);
+  }
+  void push_back(ValueView value) {
+    kinds_.push_back(static_cast<std::uint8_t>(value.kind()));
+    if (value.has_text()) {
+      bits_.push_back(texts_.size());
+      texts_.emplace_back(value.text());
+    } else {
+      bits_.push_back(value.bits());
+    }
+  }
+
+ private:
+  KeyId key_;
+  std::vector<std::uint8_t> kinds_;
+  std::vector<std::uint64_t> bits_;  // or the index into texts_
+  std::vector<std::string> texts_;
+};
+
+struct RowGroup {
+  // One entry a row. `sequence` numbers the log() calls of the file from 1, in the order in which they
+  // returned; times are Unix nanoseconds on the rank's own clock.
+  std::vector<std::uint64_t> sequence;
+  std::vector<std::int64_t> step;
+  std::vector<std::int64_t> time_ns;
+  std::vector<Column> columns;  // each of size rows()
+
+  [[nodiscard]] std::size_t rows() const noexcept { return sequence.size(); }
+};
+
+// What is known of one key in one row group without decoding it.
+struct SeriesStats {
+  KeyId key = 0;
+  std::uint64_t count = 0;      // values of any kind
+  std::uint64_t numbers = 0;    // float64 and int64 that are not NaN: min and max are over these
+  std::uint64_t nan_count = 0;  // float64 NaN
+  double min = 0;
+  double max = 0;
+  ValueKind last_kind = ValueKind::kNull;
+  double last = 0;  // of the last row, if last_kind is a number or a bool
+};
+
+struct RowGroupInfo {
+  std::int64_t id = 0;  // chunk id; negative for rows that are still in the tail
+  std::uint64_t rows = 0;
+  std::uint64_t first_sequence = 0, last_sequence = 0;
+  std::int64_t min_step = 0, max_step = 0;
+  std::int64_t min_time_ns = 0, max_time_ns = 0;
+  std::uint64_t stored_bytes = 0;
+  std::vector<SeriesStats> series;
+};
+
+// The statistics of a group; `id` and `stored_bytes` are left 0.
+[[nodiscard]] RowGroupInfo describe(const RowGroup& group);
+
+}  // namespace ranklog

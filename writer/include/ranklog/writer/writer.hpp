@@ -1,0 +1,171 @@
+#pragma once
+// Logging from one rank into its own file. No network, no daemon, no other rank.
+//
+//   ranklog::Options options;
+//   options.project = "distributed-wandb";
+//   options.group = "my-experiment";
+//   auto log = ranklog::Writer::open(options);
+//   log.config({{"learning_rate", 1e-3}});
+//   log.log(step, {{"loss", 0.31}, {"lr", 1e-3}});
+//   log.artifact("model", "model").add_file("model.pt").commit();
+//   log.finish();
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ranklog/schema/error.hpp"
+#include "ranklog/schema/identity.hpp"
+#include "ranklog/schema/records.hpp"
+#include "ranklog/schema/value.hpp"
+
+namespace ranklog {
+
+enum class WhenFull : std::uint8_t {
+  kBlock,  // log() waits for the background thread (default)
+  kDrop,   // log() counts the row as dropped and returns at once
+};
+
+// Every field left empty is looked up: explicit option over RANKLOG_* over WANDB_* over default.
+struct Options {
+  std::filesystem::path log_dir;  // RANKLOG_DIR, WANDB_DIR/ranklog; default ./ranklog
+  std::string project;            // RANKLOG_PROJECT, WANDB_PROJECT; default "uncategorized"
+  std::string entity;             // WANDB_ENTITY
+  std::string experiment;         // RANKLOG_RUN_ID, WANDB_RUN_ID, then the launcher's id, then `agree`
+  std::string group;              // WANDB_RUN_GROUP
+  std::string job_type;           // WANDB_JOB_TYPE
+  std::string name;               // WANDB_NAME
+  std::string notes;              // WANDB_NOTES
+  std::vector<std::string> tags;  // WANDB_TAGS, comma separated
+  std::optional<Strategy> log_strategy;
+
+  // Explicit place in the job; otherwise read from the launcher's variables (launch.hpp).
+  std::optional<int> rank, local_rank, world_size, local_world_size, node;
+
+  // This launch continues the experiment: the first step that it logs anew. RANKLOG_RESUME=auto or a
+  // launcher's restart count also make it one.
+  bool resume = false;
+  std::optional<std::int64_t> resume_step;
+
+  // Broadcasts rank 0's text to all ranks (one line over c10d or MPI); called at most twice, by every rank,
+  // in open(). Needed only where no launcher names the job.
+  std::function<std::string(const std::string& of_this_rank)> agree;
+
+  bool disabled = false;  // WANDB_MODE=disabled: every call is a no-op
+  bool strict = false;    // log() refuses a step below the last one
+
+  // Power loss costs at most what was logged within this time.
+  std::chrono::milliseconds sync_interval{1000};
+  // Rows are sealed into a chunk when there are this many, or when the oldest is this old.
+  std::size_t chunk_rows = 4096;
+  std::chrono::milliseconds seal_interval{30000};
+  // Encoded rows that wait for the background thread take at most this; then `when_full` says what happens.
+  std::size_t queue_bytes = std::size_t{64} << 20;
+  WhenFull when_full = WhenFull::kBlock;
+};
+
+enum class LogStatus : std::uint8_t {
+  kOk,        // survives the death of this process
+  kInMemory,  // kept, but the tail could not be written (disk full or failing): lost if this process dies
+              // before space returns
+  kDropped,   // not kept; counted
+  kRejected,  // a reserved or empty set of names, or under `strict` a step that goes back; counted nowhere
+  kDisabled,  // logging is off
+  kClosed,    // after finish(), or in a forked child
+};
+
+struct Field {
+  std::string_view key;  // one name; a key with dots is one name too
+  ValueView value;
+};
+
+struct Outcome {
+  bool durable = true;             // everything logged so far survives power loss
+  std::uint64_t dropped_rows = 0;  // since open()
+  std::string message;             // why not, for a person; empty if all is well
+};
+
+// Collects the files of one artifact version, then records it. Files inside the experiment's folder are
+// recorded where they are; others are copied into it, each content once. Digests are computed in commit().
+class ArtifactBuilder {
+ public:
+  ArtifactBuilder& add_file(const std::filesystem::path& path, std::string_view name_in_artifact = {});
+  // For a file whose digests the caller already has (md5 and sha256 in lower-case hex); must lie inside the
+  // experiment's folder.
+  ArtifactBuilder& add_digested_file(const std::filesystem::path& path, std::string_view name_in_artifact,
+                                     std::uint64_t size, std::string_view md5, std::string_view sha256);
+  ArtifactBuilder& alias(std::string_view alias);
+  ArtifactBuilder& tag(std::string_view tag);
+  ArtifactBuilder& description(std::string_view text);
+  ArtifactBuilder& metadata_json(std::string_view object);  // NaN and infinities are refused
+  ArtifactBuilder& step(std::int64_t step);
+  // Throws Error: kNotFound or kIo (a file), kUsage (metadata, a name that is not relative, no files).
+  void commit();
+
+ private:
+  friend class Writer;
+  struct Impl;
+  explicit ArtifactBuilder(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+// Threads: every method may be called from any thread, except that the object is moved and destroyed by one.
+// After fork() the child's calls are no-ops that return kClosed and do not touch the parent's files.
+//
+// What survives: a row whose log() returned kOk survives the death of the process at any later moment; power
+// loss costs at most `sync_interval`; after flush() returned durable nothing is lost. Destroying an
+// unfinished writer keeps everything and leaves the file as "not ended".
+//
+// Cost: log() copies the row into memory and appends it to the tail with one small write; no encoding,
+// compression, SQLite call or fsync on the calling thread.
+class Writer {
+ public:
+  // Throws Error: kUsage (contradicting variables, no id for several ranks), kIo (folder not writable),
+  // kBusy.
+  static Writer open(Options options);
+  Writer(Writer&&) noexcept;
+  Writer& operator=(Writer&&) noexcept;
+  ~Writer();
+
+  LogStatus log(std::int64_t step, std::span<const Field> fields) noexcept;
+  LogStatus log(std::int64_t step, std::initializer_list<Field> fields) noexcept;
+  // At the step after the greatest one logged (0 at first; after a resume, resume_step).
+  LogStatus log(std::initializer_list<Field> fields) noexcept;
+  // A JSON object; nested objects become key paths, lists and objects with "_type" one value. kRejected if it
+  // is no object.
+  LogStatus log_json(std::int64_t step, std::string_view object) noexcept;
+
+  LogStatus config(std::initializer_list<Field> entries) noexcept;
+  LogStatus config_json(std::string_view object) noexcept;  // its top-level keys
+  LogStatus define_metric(const MetricDefinition& definition) noexcept;
+  LogStatus summary(std::initializer_list<Field> entries) noexcept;
+  LogStatus event(std::string_view kind, std::string_view json_object,
+                  std::optional<std::int64_t> step = {}) noexcept;
+  [[nodiscard]] ArtifactBuilder artifact(std::string_view name, std::string_view type);
+
+  // Waits until all that was logged before is on the device, at most `limit`.
+  [[nodiscard]] Outcome flush(std::chrono::milliseconds limit = std::chrono::seconds(30)) noexcept;
+  // Ends the file: seals the tail, writes the end record, leaves the .db alone. Idempotent. At most `limit`.
+  Outcome finish(EndState state = EndState::kFinished, std::optional<int> exit_code = 0,
+                 std::chrono::milliseconds limit = std::chrono::seconds(30)) noexcept;
+
+  [[nodiscard]] const Identity& identity() const noexcept;
+  [[nodiscard]] const std::filesystem::path& path() const noexcept;    // the .db; empty if disabled
+  [[nodiscard]] const std::filesystem::path& folder() const noexcept;  // the experiment's
+  [[nodiscard]] bool enabled() const noexcept;
+
+ private:
+  struct Impl;
+  explicit Writer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ranklog
