@@ -1,0 +1,74 @@
+#include "file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "ranklog/schema/error.hpp"
+
+namespace ranklog {
+namespace {
+
+[[noreturn]] void throw_errno(const char* what, const std::filesystem::path& path, int error_number) {
+  const ErrorCode code =
+      error_number == ENOENT || error_number == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIo;
+  throw Error(code, std::string("cannot ") + what + " '" + path.string() + "': " + errno_text(error_number));
+}
+
+int open_read_only(const std::filesystem::path& path) {
+  int fd = -1;
+  do {
+    fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+}  // namespace
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+FileDescriptor open_for_reading(const std::filesystem::path& path) {
+  const int fd = open_read_only(path);
+  if (fd < 0) throw_errno("open", path, errno);
+  return FileDescriptor(fd);
+}
+
+FileDescriptor open_if_exists(const std::filesystem::path& path) {
+  const int fd = open_read_only(path);
+  if (fd < 0 && errno != ENOENT) throw_errno("open", path, errno);
+  return FileDescriptor(fd);
+}
+
+ssize_t read_some(const FileDescriptor& file, void* buffer, std::size_t bytes,
+                  const std::filesystem::path& path) {
+  for (;;) {
+    const ssize_t got = ::read(file.get(), buffer, bytes);
+    if (got >= 0) return got;
+    if (errno != EINTR) throw_errno("read", path, errno);
+  }
+}
+
+std::string read_all(const FileDescriptor& file, const std::filesystem::path& path) {
+  struct stat status = {};
+  if (::fstat(file.get(), &status) != 0) throw_errno("read", path, errno);
+  std::string bytes;
+  std::size_t used = 0;
+  // One byte more than the size, so that a file that does not grow meanwhile is read in two calls.
+  std::size_t want = static_cast<std::size_t>(std::max<off_t>(status.st_size, 0)) + 1;
+  for (;;) {
+    bytes.resize(used + want);
+    const ssize_t got = read_some(file, bytes.data() + used, want, path);
+    used += static_cast<std::size_t>(got);
+    if (got == 0) break;
+    want = std::max<std::size_t>(bytes.size() - used, std::size_t{1} << 16);
+  }
+  bytes.resize(used);
+  return bytes;
+}
+
+}  // namespace ranklog

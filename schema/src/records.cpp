@@ -1,0 +1,25 @@
+#include "ranklog/schema/records.hpp"
+
+namespace ranklog {
+
+// These words are on disk (FORMAT.md, "meta"). Frozen.
+std::string_view to_string(EndState state) noexcept {
+  switch (state) {
+    case EndState::kFinished:
+      return "finished";
+    case EndState::kFailed:
+      return "failed";
+    case EndState::kPreempted:
+      return "preempted";
+  }
+  return "failed";
+}
+
+std::optional<EndState> parse_end_state(std::string_view text) noexcept {
+  for (const EndState state : {EndState::kFinished, EndState::kFailed, EndState::kPreempted}) {
+    if (text == to_string(state)) return state;
+  }
+  return std::nullopt;
+}
+
+}  // namespace ranklog
