@@ -18,12 +18,12 @@ struct Place {
   int rank = 0;
   int local_rank = 0;
   int world_size = 1;
-  int local_world_size = 1;
+  int local_world_size = 1;  // where no launcher tells it: the most that is possible
   int node = 0;
 };
 
 struct ExplicitPlace {
-  std::optional<int> rank, local_rank, world_size, local_world_size, node;
+  std::optional<int> rank{}, local_rank{}, world_size{}, local_world_size{}, node{};
 };
 
 // Innermost launcher first: explicit; torchrun (RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, GROUP_RANK);
