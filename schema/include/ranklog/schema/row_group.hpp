@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ranklog/schema/value.hpp"
@@ -17,6 +19,10 @@ using KeyId = std::uint32_t;
 class Column {
  public:
   explicit Column(KeyId key) : key_(key) {}
+  // From its parts: a kind and 64 bits a row; for a text the bits are its index in `texts`.
+  Column(KeyId key, std::vector<std::uint8_t> kinds, std::vector<std::uint64_t> bits,
+         std::vector<std::string> texts)
+      : key_(key), kinds_(std::move(kinds)), bits_(std::move(bits)), texts_(std::move(texts)) {}
 
   [[nodiscard]] KeyId key() const noexcept { return key_; }
   [[nodiscard]] std::size_t size() const noexcept { return kinds_.size(); }
@@ -36,6 +42,11 @@ class Column {
       bits_.push_back(value.bits());
     }
   }
+
+  // The parts, for code that works on whole columns.
+  [[nodiscard]] std::span<const std::uint8_t> kinds() const noexcept { return kinds_; }
+  [[nodiscard]] std::span<const std::uint64_t> bits() const noexcept { return bits_; }
+  [[nodiscard]] std::span<const std::string> texts() const noexcept { return texts_; }
 
  private:
   KeyId key_;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,6 +27,15 @@ struct TailField {
 
 // What every segment begins with: enough to know whose tail it is.
 [[nodiscard]] std::string encode_tail_header(std::string_view launch_token, int rank);
+
+struct TailHeader {
+  std::string launch_token;
+  int rank = 0;
+  std::size_t bytes = 0;  // length of the header: where the records begin
+};
+// Of the bytes of a whole segment. Empty if the header is cut off: a segment that was just created. Throws
+// Error: kNotOurs (no tail segment), kVersion (named), kDamaged.
+[[nodiscard]] std::optional<TailHeader> decode_tail_header(std::string_view segment);
 
 // Each appends one framed record (length, checksum, payload) to `out`; no allocation beyond `out` for rows.
 // A key's record must stand in the same segment before the first row that uses it.
@@ -50,18 +60,23 @@ using TailRecord = std::variant<TailKey, TailRow, Operation>;
 // at the first record that is cut off or whose checksum fails.
 class TailReader {
  public:
-  explicit TailReader(std::string_view bytes) : bytes_(bytes) {}
+  explicit TailReader(std::string_view bytes) : bytes_(bytes), scan_budget_(16 * bytes.size()) {}
   [[nodiscard]] std::optional<TailRecord> next();
+  // After next() has returned nothing: goes to the next whole record, if one follows. False if none does,
+  // which is a torn end and no damage.
+  [[nodiscard]] bool skip_damage();
   [[nodiscard]] std::size_t position() const noexcept { return position_; }  // of the first byte not consumed
   [[nodiscard]] bool at_end() const noexcept { return position_ == bytes_.size(); }
 
  private:
   std::string_view bytes_;
   std::size_t position_ = 0;
+  std::uint64_t scan_budget_;  // bytes that skip_damage() may still checksum: hostile ones take no longer
 };
 
-// Collects rows into groups, one a set of keys, in order of arrival. Both the writer (to seal) and the reader
-// (to show the tail) use it.
+// Collects rows into groups, one a set of keys, in order of arrival; a group that has grown large is followed
+// by another of the same keys. Both the writer (to seal) and the reader (to show the tail) use it. If a row
+// has a key twice, its later value counts.
 class RowGroupBuilder {
  public:
   void add(const TailRow& row);
@@ -69,8 +84,26 @@ class RowGroupBuilder {
   [[nodiscard]] std::vector<RowGroup> take();  // leaves it empty
 
  private:
+  // Where the fields of a row with these keys, in this order, go.
+  struct Layout {
+    std::size_t set = 0;                  // index into sets_
+    std::vector<std::uint32_t> field_of;  // for each column: index of the field that fills it
+  };
+  // The group that rows with one set of keys go to now.
+  struct KeySet {
+    std::size_t group = 0;  // index into groups_
+    std::size_t text_bytes = 0;
+  };
+
+  const Layout& layout_of(const TailRow& row);
+  void start_group(KeySet& set, std::vector<KeyId> keys);
+
   std::vector<RowGroup> groups_;
   std::size_t rows_ = 0;
+  std::map<std::vector<KeyId>, Layout> layouts_;         // by keys in the order of the fields
+  std::map<std::vector<KeyId>, std::size_t> set_index_;  // by keys, sorted: index into sets_
+  std::vector<KeySet> sets_;
+  std::vector<KeyId> order_;  // of the row being added
 };
 
 }  // namespace ranklog

@@ -1,0 +1,245 @@
+#include "ranklog/schema/tail.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "bytes.hpp"
+#include "envelope.hpp"
+#include "operation_json.hpp"
+
+namespace ranklog {
+namespace {
+
+// On disk, frozen (FORMAT.md, "Tail").
+constexpr std::string_view kMagic = "RKLGTAIL";
+constexpr std::uint32_t kTailVersion = 0;
+constexpr std::size_t kFrameBytes = 8;  // length, checksum
+constexpr std::uint8_t kKeyRecord = 1;
+constexpr std::uint8_t kRowRecord = 2;
+constexpr std::uint8_t kFirstOperation = 3;  // then in the order of OperationBody's alternatives
+constexpr std::uint8_t kLastOperation = kFirstOperation + std::variant_size_v<OperationBody> - 1;
+
+// Reserves the frame of a record and fills it in at the end.
+class Frame {
+ public:
+  explicit Frame(std::string& out) : out_(out), start_(out.size()) { out_.append(kFrameBytes, '\0'); }
+  void close() {
+    const std::string_view payload = std::string_view(out_).substr(start_ + kFrameBytes);
+    if (payload.size() > std::numeric_limits<std::uint32_t>::max()) {
+      out_.resize(start_);
+      throw Error(ErrorCode::kUsage, "a record of more than 4 GiB cannot be logged");
+    }
+    const auto length = static_cast<std::uint32_t>(payload.size());
+    const std::uint32_t checksum = crc32_of(payload);
+    std::memcpy(out_.data() + start_, &length, sizeof(length));
+    std::memcpy(out_.data() + start_ + sizeof(length), &checksum, sizeof(checksum));
+  }
+
+ private:
+  std::string& out_;
+  std::size_t start_;
+};
+
+// The payload of the record that starts at `position`; empty if it is cut off or damaged. No payload is
+// empty, so that a run of zero bytes, as a power loss leaves it, is not a record.
+std::string_view payload_at(std::string_view bytes, std::size_t position) {
+  ByteReader in(bytes.substr(position));
+  if (in.remaining() < kFrameBytes) return {};
+  const auto length = in.fixed<std::uint32_t>();
+  const auto checksum = in.fixed<std::uint32_t>();
+  if (length == 0 || length > in.remaining()) return {};
+  const std::string_view payload = in.take(length);
+  return crc32_of(payload) == checksum ? payload : std::string_view();
+}
+
+void append_value(std::string& out, ValueView value) {
+  append_fixed(out, static_cast<std::uint8_t>(value.kind()));
+  switch (value.kind()) {
+    case ValueKind::kNull:
+      return;
+    case ValueKind::kBool:
+      append_fixed(out, static_cast<std::uint8_t>(value.as_bool() ? 1 : 0));
+      return;
+    case ValueKind::kFloat64:
+    case ValueKind::kInt64:
+      append_fixed(out, value.bits());
+      return;
+    case ValueKind::kString:
+    case ValueKind::kJson:
+      append_fixed(out, static_cast<std::uint32_t>(value.text().size()));
+      out += value.text();
+      return;
+  }
+}
+
+ValueView read_value(ByteReader& in) {
+  switch (static_cast<ValueKind>(in.fixed<std::uint8_t>())) {
+    case ValueKind::kNull:
+      return {};
+    case ValueKind::kBool:
+      return ValueView(in.fixed<std::uint8_t>() != 0);
+    case ValueKind::kFloat64:
+      return ValueView::scalar(ValueKind::kFloat64, in.fixed<std::uint64_t>());
+    case ValueKind::kInt64:
+      return ValueView::scalar(ValueKind::kInt64, in.fixed<std::uint64_t>());
+    case ValueKind::kString:
+      return ValueView(in.take(in.fixed<std::uint32_t>()));
+    case ValueKind::kJson:
+      return ValueView::json(in.take(in.fixed<std::uint32_t>()));
+  }
+  throw Error(ErrorCode::kDamaged, "unknown value kind");
+}
+
+TailKey read_key(ByteReader& in) {
+  const auto key = in.fixed<KeyId>();
+  return TailKey{key, KeyPath::parse(in.take(in.remaining()))};
+}
+
+TailRow read_row(ByteReader& in) {
+  TailRow row;
+  row.sequence = in.fixed<std::uint64_t>();
+  row.step = in.fixed<std::int64_t>();
+  row.time_ns = in.fixed<std::int64_t>();
+  const auto count = in.fixed<std::uint32_t>();
+  constexpr std::size_t kLeastFieldBytes = sizeof(KeyId) + 1;
+  if (count > in.remaining() / kLeastFieldBytes) throw Error(ErrorCode::kDamaged, "too many fields");
+  row.fields.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto key = in.fixed<KeyId>();
+    row.fields.push_back(TailField{key, read_value(in)});
+  }
+  in.expect_end();
+  return row;
+}
+
+Operation read_operation(std::uint8_t type, ByteReader& in) {
+  Operation operation;
+  operation.sequence = in.fixed<std::uint64_t>();
+  operation.time_ns = in.fixed<std::int64_t>();
+  operation.body = operation_from_json(type - kFirstOperation, in.take(in.remaining()));
+  return operation;
+}
+
+std::optional<TailRecord> decode_record(std::string_view payload) {
+  try {
+    ByteReader in(payload);
+    const auto type = in.fixed<std::uint8_t>();
+    if (type == kKeyRecord) return read_key(in);
+    if (type == kRowRecord) return read_row(in);
+    if (type >= kFirstOperation && type <= kLastOperation) return read_operation(type, in);
+  } catch (const Error&) {
+    // Right checksum, wrong content: as good as a wrong checksum to who reads it.
+  }
+  return std::nullopt;
+}
+
+bool all_zero(std::string_view bytes) {
+  return bytes.find_first_not_of('\0') == std::string_view::npos;
+}
+
+}  // namespace
+
+std::string encode_tail_header(std::string_view launch_token, int rank) {
+  std::string out(kMagic);
+  append_fixed(out, kTailVersion);
+  Frame frame(out);
+  append_fixed(out, static_cast<std::uint32_t>(rank));
+  out += launch_token;
+  frame.close();
+  return out;
+}
+
+std::optional<TailHeader> decode_tail_header(std::string_view segment) {
+  constexpr std::size_t kFixedBytes = kMagic.size() + sizeof(kTailVersion);
+  if (all_zero(segment)) return std::nullopt;
+  if (segment.substr(0, kMagic.size()) != kMagic.substr(0, segment.size())) {
+    throw Error(ErrorCode::kNotOurs, "it does not begin like a tail segment");
+  }
+  if (segment.size() < kFixedBytes) return std::nullopt;
+  ByteReader in(segment.substr(kMagic.size()));
+  const auto version = in.fixed<std::uint32_t>();
+  if (version > kTailVersion) {
+    throw Error(ErrorCode::kVersion, "tail version " + std::to_string(version) + " is newer than " +
+                                         std::to_string(kTailVersion) + ", the newest this program reads");
+  }
+  const std::string_view payload = payload_at(segment, kFixedBytes);
+  if (payload.size() < sizeof(std::uint32_t)) {
+    const bool cut_off = in.remaining() < kFrameBytes || all_zero(segment.substr(kFixedBytes)) ||
+                         in.fixed<std::uint32_t>() > in.remaining() - sizeof(std::uint32_t);
+    if (cut_off) return std::nullopt;
+    throw Error(ErrorCode::kDamaged, "the header's checksum does not match");
+  }
+  ByteReader content(payload);
+  TailHeader header;
+  header.rank = static_cast<int>(content.fixed<std::uint32_t>());
+  header.launch_token = content.take(content.remaining());
+  header.bytes = kFixedBytes + kFrameBytes + payload.size();
+  return header;
+}
+
+void append_key_record(std::string& out, KeyId key, const KeyPath& path) {
+  Frame frame(out);
+  append_fixed(out, kKeyRecord);
+  append_fixed(out, key);
+  out += path.display();
+  frame.close();
+}
+
+void append_row_record(std::string& out, std::uint64_t sequence, std::int64_t step, std::int64_t time_ns,
+                       std::span<const TailField> fields) {
+  Frame frame(out);
+  append_fixed(out, kRowRecord);
+  append_fixed(out, sequence);
+  append_fixed(out, step);
+  append_fixed(out, time_ns);
+  append_fixed(out, static_cast<std::uint32_t>(fields.size()));
+  for (const TailField& field : fields) {
+    append_fixed(out, field.key);
+    append_value(out, field.value);
+  }
+  frame.close();
+}
+
+void append_operation_record(std::string& out, const Operation& operation) {
+  Frame frame(out);
+  append_fixed(out, static_cast<std::uint8_t>(kFirstOperation + operation.body.index()));
+  append_fixed(out, operation.sequence);
+  append_fixed(out, operation.time_ns);
+  out += operation_to_json(operation.body);
+  frame.close();
+}
+
+std::optional<TailRecord> TailReader::next() {
+  const std::string_view payload = payload_at(bytes_, position_);
+  if (payload.empty()) return std::nullopt;
+  std::optional<TailRecord> record = decode_record(payload);
+  if (record) position_ += kFrameBytes + payload.size();
+  return record;
+}
+
+bool TailReader::skip_damage() {
+  const auto stop_at = [&](std::size_t position) {
+    const std::string_view payload = payload_at(bytes_, position);
+    if (payload.empty() || !decode_record(payload)) return false;
+    position_ = position;
+    return true;
+  };
+  ByteReader in(bytes_.substr(position_));
+  if (in.remaining() < kFrameBytes) return false;
+  // Where the damaged record says that it ends; else, its length being damaged too, wherever one fits.
+  const std::uint64_t end = position_ + kFrameBytes + in.fixed<std::uint32_t>();
+  if (end < bytes_.size() && stop_at(end)) return true;
+  for (std::size_t position = position_ + 1; position + kFrameBytes < bytes_.size(); ++position) {
+    std::uint32_t length = 0;
+    std::memcpy(&length, bytes_.data() + position, sizeof(length));
+    const auto type = static_cast<unsigned char>(bytes_[position + kFrameBytes]);
+    if (length == 0 || length > bytes_.size() - position - kFrameBytes) continue;
+    if (type < kKeyRecord || type > kLastOperation) continue;
+    if (length > scan_budget_) return false;
+    scan_budget_ -= length;
+    if (stop_at(position)) return true;
+  }
+  return false;
+}
+
+}  // namespace ranklog

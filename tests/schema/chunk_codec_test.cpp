@@ -1,0 +1,185 @@
+#include "ranklog/schema/chunk_codec.hpp"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <cstring>
+#include <random>
+
+#include "ranklog/schema/error.hpp"
+#include "sample_rows.hpp"
+
+namespace ranklog {
+namespace {
+
+using test::awkward_group;
+using test::same_group;
+
+RowGroup ordinary_group(std::size_t rows) {
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> noise;
+  RowGroup group;
+  Column loss(0);
+  Column epoch(1);
+  for (std::size_t i = 0; i < rows; ++i) {
+    group.sequence.push_back(i + 1);
+    group.step.push_back(static_cast<std::int64_t>(i));
+    group.time_ns.push_back(1'700'000'000'000'000'000 + static_cast<std::int64_t>(i) * 10'000'000);
+    loss.push_back(static_cast<float>(1.0 / static_cast<double>(i + 1) + noise(random) * 1e-3));
+    epoch.push_back(static_cast<std::int64_t>(i / 100));
+  }
+  group.columns = {loss, epoch};
+  return group;
+}
+
+// Bytes under a right checksum, so that only what is inside can be refused.
+std::string sealed(std::string_view raw) {
+  std::string out(5 + ZSTD_compressBound(raw.size()), '\0');
+  out.resize(5 + ZSTD_compress(out.data() + 5, out.size() - 5, raw.data(), raw.size(), 3));
+  const auto crc = static_cast<std::uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(out.data() + 4), static_cast<uInt>(out.size() - 4)));
+  std::memcpy(out.data(), &crc, 4);
+  return out;
+}
+
+std::string unsealed(std::string_view bytes) {
+  std::string raw(ZSTD_getFrameContentSize(bytes.data() + 5, bytes.size() - 5), '\0');
+  ZSTD_decompress(raw.data(), raw.size(), bytes.data() + 5, bytes.size() - 5);
+  return raw;
+}
+
+void expect_damaged(std::string_view bytes, const std::string& what) {
+  try {
+    (void)decode_chunk(bytes);
+    FAIL() << what;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kDamaged) << what;
+  }
+}
+
+TEST(ChunkCodec, EveryValueComesBackBitForBit) {
+  const RowGroup group = awkward_group();
+  EXPECT_TRUE(same_group(decode_chunk(encode_chunk(group)), group));
+}
+
+TEST(ChunkCodec, GroupsWithoutRowsOrColumnsComeBack) {
+  EXPECT_TRUE(same_group(decode_chunk(encode_chunk(RowGroup{})), RowGroup{}));
+  RowGroup group;
+  group.sequence = {4};
+  group.step = {2};
+  group.time_ns = {1};
+  EXPECT_TRUE(same_group(decode_chunk(encode_chunk(group)), group));
+}
+
+TEST(ChunkCodec, RandomBitsComeBack) {
+  std::mt19937_64 random(11);
+  RowGroup group;
+  Column doubles(0);
+  Column integers(1);
+  Column mixed(2);
+  for (int i = 0; i < 5000; ++i) {
+    group.sequence.push_back(random());
+    group.step.push_back(static_cast<std::int64_t>(random()));
+    group.time_ns.push_back(static_cast<std::int64_t>(random()));
+    doubles.push_back(ValueView::scalar(ValueKind::kFloat64, random()));
+    integers.push_back(ValueView::scalar(ValueKind::kInt64, random()));
+    mixed.push_back(ValueView::scalar(i % 2 == 0 ? ValueKind::kInt64 : ValueKind::kFloat64, random()));
+  }
+  group.columns = {doubles, integers, mixed};
+  EXPECT_TRUE(same_group(decode_chunk(encode_chunk(group)), group));
+}
+
+TEST(ChunkCodec, OrdinaryHistoryShrinks) {
+  const RowGroup group = ordinary_group(4096);
+  const double plain_bytes = 4096 * 8.0 * 5;  // sequence, step, time and two values
+  EXPECT_LT(static_cast<double>(encode_chunk(group).size()), plain_bytes / 8);
+}
+
+TEST(ChunkCodec, EveryFlippedByteIsNoticed) {
+  for (const RowGroup& group : {awkward_group(), ordinary_group(200)}) {
+    const std::string bytes = encode_chunk(group);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      std::string flipped = bytes;
+      flipped[i] = static_cast<char>(flipped[i] ^ (1 << i % 8));
+      expect_damaged(flipped, "byte " + std::to_string(i));
+    }
+  }
+}
+
+TEST(ChunkCodec, EveryTruncationIsNoticed) {
+  const std::string bytes = encode_chunk(ordinary_group(100));
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    expect_damaged(std::string_view(bytes).substr(0, length), "length " + std::to_string(length));
+  }
+  expect_damaged(bytes + "x", "a byte more");
+}
+
+// With a right checksum nothing but the decoder itself stands between hostile bytes and the reader: each must
+// decode to something or be refused, without touching memory that is not its own (the sanitizers look on).
+TEST(ChunkCodec, HostileContentIsDecodedOrRefused) {
+  const std::string raw = unsealed(encode_chunk(ordinary_group(50)));
+  std::mt19937 random(5);
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    std::string changed = raw;
+    changed[i] = static_cast<char>(random());
+    try {
+      EXPECT_LE(decode_chunk(sealed(changed)).rows(), changed.size());
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kDamaged);
+    }
+  }
+  for (std::size_t length = 0; length < raw.size(); ++length) {
+    expect_damaged(sealed(std::string_view(raw).substr(0, length)),
+                   "content cut at " + std::to_string(length));
+  }
+  expect_damaged(sealed(raw + '\0'), "content with a byte more");
+}
+
+TEST(ChunkCodec, FalseCountsReserveNoMemory) {
+  const std::string huge = "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7F";  // 2^63 - 1
+  expect_damaged(sealed(huge + '\1' + std::string(64, '\0')), "rows");
+  expect_damaged(sealed('\1' + huge + std::string(64, '\0')), "columns");
+  // Ten million rows of nothing, in as many columns: small when compressed, and refused before it is held.
+  std::string wide("\x80\xAD\xE2\x04\x80\xAD\xE2\x04", 8);
+  wide.append(40'000'000, '\0');
+  expect_damaged(sealed(wide), "rows times columns");
+  expect_damaged(sealed(std::string(kMaxChunkRawBytes + 1, '\0')), "more than a chunk holds");
+}
+
+TEST(ChunkCodec, MoreRowsThanAllowedAreRefused) {
+  const std::string bytes = encode_chunk(ordinary_group(100));
+  EXPECT_EQ(decode_chunk(bytes, 100).rows(), 100u);
+  EXPECT_THROW((void)decode_chunk(bytes, 99), Error);
+}
+
+TEST(StatsCodec, StatisticsComeBackAndCoverTheRanges) {
+  const RowGroupInfo info = describe(awkward_group());
+  const std::string bytes = encode_stats(info);
+  RowGroupInfo back = info;
+  back.series.clear();
+  decode_stats(bytes, back);
+  ASSERT_EQ(back.series.size(), info.series.size());
+  for (std::size_t i = 0; i < info.series.size(); ++i) {
+    EXPECT_EQ(back.series[i].key, info.series[i].key);
+    EXPECT_EQ(back.series[i].count, info.series[i].count);
+    EXPECT_EQ(back.series[i].numbers, info.series[i].numbers);
+    EXPECT_EQ(back.series[i].nan_count, info.series[i].nan_count);
+    EXPECT_EQ(back.series[i].min, info.series[i].min);
+    EXPECT_EQ(back.series[i].max, info.series[i].max);
+    EXPECT_EQ(back.series[i].last_kind, info.series[i].last_kind);
+    EXPECT_EQ(back.series[i].last, info.series[i].last);
+  }
+  RowGroupInfo other = info;
+  other.min_step += 1;
+  EXPECT_THROW(decode_stats(bytes, other), Error);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::string flipped = bytes;
+    flipped[i] = static_cast<char>(flipped[i] ^ 0x10);
+    EXPECT_THROW(decode_stats(flipped, back), Error) << i;
+    EXPECT_THROW(decode_stats(bytes.substr(0, i), back), Error) << i;
+  }
+}
+
+}  // namespace
+}  // namespace ranklog
