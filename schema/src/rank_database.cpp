@@ -1,0 +1,246 @@
+#include "ranklog/schema/rank_database.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+#include <type_traits>
+
+#include "rank_schema.hpp"
+#include "ranklog/schema/chunk_codec.hpp"
+#include "sqlite.hpp"
+
+namespace ranklog {
+namespace {
+
+// Readers hold a lock for moments only; without WAL the writer waits for them this long.
+constexpr int kBusyTimeoutMs = 5000;
+constexpr auto kFinishTimeout = std::chrono::milliseconds(5000);
+constexpr auto kFinishRetry = std::chrono::milliseconds(20);
+
+// O_EXCL: two writers that found the same free number cannot both have it.
+void create_exclusively(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd >= 0) {
+    ::close(fd);
+    return;
+  }
+  const int error = errno;
+  if (error == EEXIST) {
+    throw Error(ErrorCode::kBusy,
+                "'" + path.string() + "' exists already and is never opened for writing again");
+  }
+  throw Error(ErrorCode::kIo, "cannot create '" + path.string() + "': " + errno_text(error));
+}
+
+struct EncodedChunk {
+  RowGroupInfo info;
+  std::string stats;
+  std::string data;
+};
+
+EncodedChunk encode(const RowGroup& group) {
+  EncodedChunk chunk;
+  chunk.info = describe(group);
+  chunk.stats = encode_stats(chunk.info);
+  chunk.data = encode_chunk(group);
+  return chunk;
+}
+
+std::int64_t as_signed(std::uint64_t value) {
+  return static_cast<std::int64_t>(value);
+}
+
+}  // namespace
+
+struct RankDatabase::Impl {
+  explicit Impl(const std::filesystem::path& database)
+      : path(database), connection(database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, kBusyTimeoutMs) {}
+
+  void prepare_statements();
+  void insert_keys(const std::vector<KeyPath>& keys);
+  void insert_chunk(std::int64_t id, const EncodedChunk& chunk);
+  void insert(const Operation& operation, const ConfigEntry& entry);
+  void insert(const Operation& operation, const MetricDefinition& metric);
+  void insert(const Operation& operation, const SummaryOverride& entry);
+  void insert(const Operation& operation, const Event& event);
+  void insert(const Operation& operation, const Artifact& artifact);
+  void leave_wal();
+
+  // What has been committed.
+  struct Totals {
+    std::int64_t keys = 0;
+    std::int64_t chunks = 0;
+    std::uint64_t rows = 0;
+    std::optional<std::int64_t> last_step;
+  };
+
+  std::filesystem::path path;
+  Connection connection;
+  Statement set_meta, add_key, add_chunk, add_config, add_metric, add_summary, add_event, add_artifact,
+      add_artifact_file;
+  Totals totals;
+};
+
+void RankDatabase::Impl::prepare_statements() {
+  set_meta = connection.prepare(kSetMeta);
+  add_key = connection.prepare("INSERT INTO key(id, path) VALUES(?1, ?2)");
+  add_chunk = connection.prepare(
+      "INSERT INTO chunk(id, rows, first_sequence, last_sequence, min_step, max_step, min_time_ns, "
+      "max_time_ns, stats, data) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+  add_config = connection.prepare(
+      "INSERT INTO config(key, position, json) VALUES(?1, (SELECT count(*) FROM config), ?2) "
+      "ON CONFLICT(key) DO UPDATE SET json = excluded.json");
+  add_metric = connection.prepare(
+      "INSERT INTO metric(name, position, step_metric, hidden, step_sync, summary, goal) "
+      "VALUES(?1, (SELECT count(*) FROM metric), ?2, ?3, ?4, ?5, ?6) ON CONFLICT(name) DO UPDATE SET "
+      "step_metric = excluded.step_metric, hidden = excluded.hidden, step_sync = excluded.step_sync, "
+      "summary = excluded.summary, goal = excluded.goal");
+  add_summary = connection.prepare(
+      "INSERT INTO summary(key, position, json) VALUES(?1, (SELECT count(*) FROM summary), ?2) "
+      "ON CONFLICT(key) DO UPDATE SET json = excluded.json");
+  add_event =
+      connection.prepare("INSERT INTO event(sequence, time_ns, step, kind, json) VALUES(?1, ?2, ?3, ?4, ?5)");
+  add_artifact = connection.prepare(
+      "INSERT INTO artifact(sequence, time_ns, name, type, description, step, aliases, tags, metadata) "
+      "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+  add_artifact_file = connection.prepare(
+      "INSERT INTO artifact_file(artifact, position, name, path, size, md5, sha256) "
+      "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)");
+}
+
+void RankDatabase::Impl::insert_keys(const std::vector<KeyPath>& keys) {
+  std::int64_t id = totals.keys;
+  for (const KeyPath& key : keys) add_key.run(id++, key.display());
+}
+
+void RankDatabase::Impl::insert_chunk(std::int64_t id, const EncodedChunk& chunk) {
+  const RowGroupInfo& info = chunk.info;
+  add_chunk.bind_blob(9, chunk.stats);
+  add_chunk.bind_blob(10, chunk.data);
+  add_chunk.run(id, as_signed(info.rows), as_signed(info.first_sequence), as_signed(info.last_sequence),
+                info.min_step, info.max_step, info.min_time_ns, info.max_time_ns);
+}
+
+void RankDatabase::Impl::insert(const Operation&, const ConfigEntry& entry) {
+  add_config.run(entry.key, entry.json);
+}
+
+void RankDatabase::Impl::insert(const Operation&, const MetricDefinition& metric) {
+  add_metric.run(metric.name, metric.step_metric, std::int64_t{metric.hidden}, std::int64_t{metric.step_sync},
+                 json_of_texts(metric.summary), metric.goal);
+}
+
+void RankDatabase::Impl::insert(const Operation&, const SummaryOverride& entry) {
+  add_summary.run(entry.key, entry.json);
+}
+
+void RankDatabase::Impl::insert(const Operation& operation, const Event& event) {
+  add_event.run(as_signed(operation.sequence), operation.time_ns, event.step, event.kind, event.json);
+}
+
+void RankDatabase::Impl::insert(const Operation& operation, const Artifact& artifact) {
+  const std::int64_t sequence = as_signed(operation.sequence);
+  add_artifact.run(sequence, operation.time_ns, artifact.name, artifact.type, artifact.description,
+                   artifact.step, json_of_texts(artifact.aliases), json_of_texts(artifact.tags),
+                   artifact.metadata_json);
+  std::int64_t position = 0;
+  for (const ArtifactFile& file : artifact.files) {
+    add_artifact_file.run(sequence, position++, file.name, file.path, as_signed(file.size), file.md5,
+                          file.sha256);
+  }
+}
+
+// Only one connection may be left for this, and SQLite does not wait for the others by itself.
+void RankDatabase::Impl::leave_wal() {
+  const auto deadline = std::chrono::steady_clock::now() + kFinishTimeout;
+  for (;;) {
+    try {
+      if (connection.query_text("PRAGMA journal_mode = DELETE") == "delete") return;
+    } catch (const SqliteError& error) {
+      if (error.code() != ErrorCode::kBusy) throw;
+    }
+    if (std::chrono::steady_clock::now() >= deadline) break;
+    std::this_thread::sleep_for(kFinishRetry);
+  }
+  throw Error(ErrorCode::kBusy,
+              "'" + path.string() +
+                  "' is finished, but another program reads it, so that part of it is still in '" +
+                  path.filename().string() + "-wal'",
+              "keep the two files together");
+}
+
+RankDatabase::RankDatabase(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RankDatabase::RankDatabase(RankDatabase&&) noexcept = default;
+RankDatabase& RankDatabase::operator=(RankDatabase&&) noexcept = default;
+RankDatabase::~RankDatabase() = default;
+
+RankDatabase RankDatabase::create(const std::filesystem::path& path, const Identity& identity,
+                                  std::int64_t start_time_ns) {
+  create_exclusively(path);
+  try {
+    auto impl = std::make_unique<Impl>(path);
+    Connection& connection = impl->connection;
+    connection.execute("PRAGMA page_size = 4096; PRAGMA synchronous = FULL");
+    // Still with a rollback journal: a reader sees an empty file or all tables, and nothing between.
+    Transaction transaction(connection);
+    create_tables(connection, identity, start_time_ns);
+    transaction.commit();
+    // Where the file system has no WAL, the rollback journal stays: slower, and as safe.
+    (void)connection.query_text("PRAGMA journal_mode = WAL");
+    impl->prepare_statements();
+    return RankDatabase(std::move(impl));
+  } catch (...) {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+    throw;
+  }
+}
+
+void RankDatabase::commit(const SealBatch& batch) {
+  Impl& db = *impl_;
+  std::vector<EncodedChunk> chunks;
+  chunks.reserve(batch.groups.size());
+  for (const RowGroup& group : batch.groups) chunks.push_back(encode(group));
+
+  Impl::Totals totals = db.totals;
+  Transaction transaction(db.connection);
+  db.insert_keys(batch.new_keys);
+  totals.keys += static_cast<std::int64_t>(batch.new_keys.size());
+  for (const EncodedChunk& chunk : chunks) {
+    db.insert_chunk(++totals.chunks, chunk);
+    totals.rows += chunk.info.rows;
+    if (chunk.info.rows != 0) {
+      totals.last_step = std::max(totals.last_step.value_or(chunk.info.max_step), chunk.info.max_step);
+    }
+  }
+  for (const Operation& operation : batch.operations) {
+    std::visit([&](const auto& body) { db.insert(operation, body); }, operation.body);
+  }
+  db.set_meta.run(kMetaWatermark, as_signed(batch.watermark));
+  db.set_meta.run(kMetaHeartbeat, batch.now_ns);
+  db.set_meta.run(kMetaDroppedRows, as_signed(batch.dropped_rows));
+  db.set_meta.run(kMetaRows, as_signed(totals.rows));
+  db.set_meta.run(kMetaChunks, totals.chunks);
+  if (totals.last_step) db.set_meta.run(kMetaLastStep, *totals.last_step);
+  transaction.commit();
+  db.totals = totals;
+}
+
+void RankDatabase::finish(EndState state, std::optional<int> exit_code, std::int64_t end_time_ns) {
+  Impl& db = *impl_;
+  {
+    Transaction transaction(db.connection);
+    db.set_meta.run(kMetaEndTime, end_time_ns);
+    db.set_meta.run(kMetaHeartbeat, end_time_ns);
+    db.set_meta.run(kMetaEndState, to_string(state));
+    if (exit_code) db.set_meta.run(kMetaExitCode, std::int64_t{*exit_code});
+    transaction.commit();
+  }
+  db.leave_wal();
+}
+
+}  // namespace ranklog

@@ -1,0 +1,191 @@
+#include "ranklog/schema/rank_file.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "key_table.hpp"
+#include "rank_reader.hpp"
+#include "rank_tables.hpp"
+#include "ranklog/schema/chunk_codec.hpp"
+
+namespace ranklog {
+namespace {
+
+std::string place_of(const RowGroupInfo& group) {
+  return group.id < 0 ? "tail" : "chunk " + std::to_string(group.id);
+}
+
+}  // namespace
+
+// Between calls no connection is open: a reader that keeps one would hold up the writer's finish(), and
+// thousands of them would use up the descriptors. Chunks, events and artifacts are never changed once they
+// are written, so the view stays what it was.
+struct RankFile::Impl {
+  std::filesystem::path path;
+  ReadMode mode;
+  FileInfo info;
+  std::uint64_t watermark = 0;
+  std::vector<KeyPath> keys;
+  std::vector<RowGroupInfo> row_groups;
+  std::vector<RowGroup> tail_groups;  // the last ones of row_groups
+  std::vector<Operation> tail_operations;
+  std::vector<ConfigEntry> config;
+  std::vector<MetricDefinition> metrics;
+  std::vector<SummaryOverride> summary;
+  mutable std::vector<Damage> damage;
+
+  void read_index(Snapshot& snapshot);
+  void add_tail_groups(std::vector<RowGroup> groups);
+  void keep_known_keys(KeyTable& table);
+  void note_damage(Damage found) const;
+  [[nodiscard]] RowGroup load_chunk(const RowGroupInfo& group) const;
+
+  // The table's rows, then what the tail adds to them.
+  template <class T>
+  [[nodiscard]] std::vector<T> table_and_tail(void (*read)(Connection&, std::uint64_t, std::vector<T>&),
+                                              const char* table) const;
+};
+
+void RankFile::Impl::note_damage(Damage found) const {
+  const auto same = [&](const Damage& known) {
+    return known.place == found.place && known.reason == found.reason;
+  };
+  if (std::ranges::none_of(damage, same)) damage.push_back(std::move(found));
+}
+
+// Every key id of every group stands for a name afterwards. A group that names impossible ids is left out.
+void RankFile::Impl::keep_known_keys(KeyTable& table) {
+  const auto is_unknown = [&](const RowGroupInfo& group) {
+    const bool unknown = !std::ranges::all_of(
+        group.series, [&](const SeriesStats& series) { return table.require(series.key); });
+    if (unknown) note_damage({place_of(group), "it names keys that cannot exist"});
+    return unknown;
+  };
+  std::erase_if(row_groups, is_unknown);
+}
+
+void RankFile::Impl::add_tail_groups(std::vector<RowGroup> groups) {
+  tail_groups = std::move(groups);
+  std::int64_t id = 0;
+  for (const RowGroup& group : tail_groups) {
+    row_groups.push_back(describe(group));
+    row_groups.back().id = --id;
+  }
+}
+
+void RankFile::Impl::read_index(Snapshot& snapshot) {
+  Connection& connection = snapshot.connection;
+  damage = std::move(snapshot.damage);
+  std::vector<Damage> found;
+  KeyTable table(found);
+  read_keys(connection, table, found);
+  row_groups = read_chunk_index(connection, snapshot.meta.chunks, found);
+  read_config(connection, config, found);
+  read_metrics(connection, metrics, found);
+  read_summary(connection, summary, found);
+  for (TailKey& key : snapshot.tail.keys) table.define(key.key, std::move(key.path));
+  add_tail_groups(std::move(snapshot.tail.groups));
+  keep_known_keys(table);
+  keys = table.take();
+  for (Damage& item : found) note_damage(std::move(item));
+}
+
+RowGroup RankFile::Impl::load_chunk(const RowGroupInfo& group) const {
+  const std::string place = place_of(group);
+  try {
+    Connection connection = connect(path, mode);
+    RowGroup rows = read_chunk(connection, group.id);
+    const auto is_known = [&](const Column& column) { return column.key() < keys.size(); };
+    if (rows.rows() != group.rows || !std::ranges::all_of(rows.columns, is_known)) {
+      throw Error(ErrorCode::kDamaged, "its rows or keys differ from what the index says");
+    }
+    return rows;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kDamaged) throw;
+    note_damage({place, error.what()});
+    throw Error(ErrorCode::kDamaged, "'" + path.string() + "', " + place + ": " + error.what());
+  }
+}
+
+template <class T>
+std::vector<T> RankFile::Impl::table_and_tail(void (*read)(Connection&, std::uint64_t, std::vector<T>&),
+                                              const char* table) const {
+  std::vector<T> all;
+  try {
+    Connection connection = connect(path, mode);
+    read(connection, watermark, all);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kDamaged) throw;
+    note_damage({std::string("table ") + table, error.what()});
+  }
+  for (const Operation& operation : tail_operations) {
+    const T* body = std::get_if<T>(&operation.body);
+    if (body == nullptr) continue;
+    T& added = all.emplace_back(*body);
+    added.sequence = operation.sequence;
+    added.time_ns = operation.time_ns;
+  }
+  return all;
+}
+
+RankFile::RankFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RankFile::RankFile(RankFile&&) noexcept = default;
+RankFile& RankFile::operator=(RankFile&&) noexcept = default;
+RankFile::~RankFile() = default;
+
+RankFile RankFile::open(const std::filesystem::path& path) {
+  Snapshot snapshot = take_snapshot(path);
+  auto impl = std::make_unique<Impl>();
+  impl->path = path;
+  impl->mode = snapshot.mode;
+  impl->info = snapshot.meta.info;
+  impl->watermark = snapshot.meta.watermark;
+  impl->tail_operations = std::move(snapshot.tail.operations);
+  impl->read_index(snapshot);
+  for (const Operation& operation : impl->tail_operations) {
+    if (const auto* entry = std::get_if<ConfigEntry>(&operation.body)) apply(impl->config, *entry);
+    if (const auto* metric = std::get_if<MetricDefinition>(&operation.body)) apply(impl->metrics, *metric);
+    if (const auto* entry = std::get_if<SummaryOverride>(&operation.body)) apply(impl->summary, *entry);
+  }
+  return RankFile(std::move(impl));
+}
+
+const std::filesystem::path& RankFile::path() const noexcept {
+  return impl_->path;
+}
+const FileInfo& RankFile::info() const noexcept {
+  return impl_->info;
+}
+const std::vector<KeyPath>& RankFile::keys() const noexcept {
+  return impl_->keys;
+}
+std::span<const RowGroupInfo> RankFile::row_groups() const noexcept {
+  return impl_->row_groups;
+}
+
+RowGroup RankFile::load(std::size_t index) const {
+  const RowGroupInfo& group = impl_->row_groups.at(index);
+  if (group.id < 0) return impl_->tail_groups[static_cast<std::size_t>(-group.id - 1)];
+  return impl_->load_chunk(group);
+}
+
+std::vector<ConfigEntry> RankFile::config() const {
+  return impl_->config;
+}
+std::vector<MetricDefinition> RankFile::metric_definitions() const {
+  return impl_->metrics;
+}
+std::vector<SummaryOverride> RankFile::summary_overrides() const {
+  return impl_->summary;
+}
+std::vector<Event> RankFile::events() const {
+  return impl_->table_and_tail<Event>(read_events, "event");
+}
+std::vector<Artifact> RankFile::artifacts() const {
+  return impl_->table_and_tail<Artifact>(read_artifacts, "artifact");
+}
+std::vector<Damage> RankFile::damage() const {
+  return impl_->damage;
+}
+
+}  // namespace ranklog

@@ -1,0 +1,50 @@
+#pragma once
+// The tables of a rank file (FORMAT.md) and the rows of `meta`.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ranklog/schema/rank_file.hpp"
+#include "sqlite.hpp"
+
+namespace ranklog {
+
+// On disk, frozen: "RKLG" in SQLite's header tells our files from others.
+inline constexpr std::int64_t kApplicationId = 0x524B4C47;
+// SQLite's user_version, and `format_version` in meta.
+inline constexpr std::int64_t kFormatVersion = 0;
+
+// Creates the tables, sets application_id and user_version, and writes who the file belongs to.
+void create_tables(Connection& connection, const Identity& identity, std::int64_t start_time_ns);
+
+// The names in `meta` that change as the file grows.
+inline constexpr std::string_view kMetaWatermark = "watermark";
+inline constexpr std::string_view kMetaHeartbeat = "heartbeat_ns";
+inline constexpr std::string_view kMetaRows = "rows";
+inline constexpr std::string_view kMetaChunks = "chunks";
+inline constexpr std::string_view kMetaDroppedRows = "dropped_rows";
+inline constexpr std::string_view kMetaLastStep = "last_step";
+inline constexpr std::string_view kMetaEndTime = "end_time_ns";
+inline constexpr std::string_view kMetaEndState = "end_state";
+inline constexpr std::string_view kMetaExitCode = "exit_code";
+
+inline constexpr std::string_view kSetMeta =
+    "INSERT INTO meta(name, value) VALUES(?1, ?2) "
+    "ON CONFLICT(name) DO UPDATE SET value = excluded.value";
+
+struct Meta {
+  FileInfo info;  // without stored_bytes
+  std::uint64_t watermark = 0;
+  std::uint64_t chunks = 0;
+};
+// Throws Error (kDamaged) if what every file has is not there.
+[[nodiscard]] Meta read_meta(Connection& connection);
+
+// A JSON array of strings, as `meta`, `metric` and `artifact` have them. Anything else reads as empty.
+[[nodiscard]] std::string json_of_texts(const std::vector<std::string>& texts);
+[[nodiscard]] std::vector<std::string> texts_of_json(std::string_view json);
+
+}  // namespace ranklog

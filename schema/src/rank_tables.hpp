@@ -1,0 +1,37 @@
+#pragma once
+// The tables of a rank file, read row by row.
+
+#include <cstdint>
+#include <vector>
+
+#include "key_table.hpp"
+#include "ranklog/schema/rank_file.hpp"
+#include "sqlite.hpp"
+
+namespace ranklog {
+
+// These read as far as they can and name in `damage` what they cannot.
+void read_keys(Connection& connection, KeyTable& keys, std::vector<Damage>& damage);
+void read_config(Connection& connection, std::vector<ConfigEntry>& entries, std::vector<Damage>& damage);
+void read_metrics(Connection& connection, std::vector<MetricDefinition>& metrics,
+                  std::vector<Damage>& damage);
+void read_summary(Connection& connection, std::vector<SummaryOverride>& entries, std::vector<Damage>& damage);
+
+// All chunks that can be found, by id; `chunks` is how many there should be. A chunk whose statistics are
+// damaged is described anew from its data.
+[[nodiscard]] std::vector<RowGroupInfo> read_chunk_index(Connection& connection, std::uint64_t chunks,
+                                                         std::vector<Damage>& damage);
+// Throws Error (kDamaged).
+[[nodiscard]] RowGroup read_chunk(Connection& connection, std::int64_t id);
+
+// Up to and including sequence `watermark`. They throw at the first row that cannot be read; what has been
+// read by then stays.
+void read_events(Connection& connection, std::uint64_t watermark, std::vector<Event>& events);
+void read_artifacts(Connection& connection, std::uint64_t watermark, std::vector<Artifact>& artifacts);
+
+// A later entry replaces an earlier one of the same name in its place.
+void apply(std::vector<ConfigEntry>& entries, const ConfigEntry& entry);
+void apply(std::vector<MetricDefinition>& metrics, const MetricDefinition& metric);
+void apply(std::vector<SummaryOverride>& entries, const SummaryOverride& entry);
+
+}  // namespace ranklog

@@ -1,0 +1,135 @@
+#include "tail_files.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+#include <unordered_set>
+
+#include "ranklog/schema/error.hpp"
+#include "ranklog/schema/naming.hpp"
+
+namespace ranklog {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string describe_place(const TailSegment& segment, std::size_t byte) {
+  return "tail segment " + segment.path.filename().string() + " at byte " + std::to_string(byte);
+}
+
+// Collects the records of all segments.
+class TailCollector {
+ public:
+  explicit TailCollector(std::uint64_t watermark) : watermark_(watermark) {}
+
+  void add(TailKey key) { tail_.keys.push_back(std::move(key)); }
+  void add(const TailRow& row) {
+    if (!is_new(row.sequence)) return;
+    builder_.add(row);
+    ++tail_.rows;
+    tail_.last_step = std::max(tail_.last_step.value_or(row.step), row.step);
+    note_time(row.time_ns);
+  }
+  void add(Operation operation) {
+    if (!is_new(operation.sequence)) return;
+    note_time(operation.time_ns);
+    tail_.operations.push_back(std::move(operation));
+  }
+  void add_damage(std::string place, std::string reason) {
+    tail_.damage.push_back({std::move(place), std::move(reason)});
+  }
+  void add_bytes(std::size_t bytes) { tail_.bytes += bytes; }
+
+  Tail take() {
+    tail_.groups = builder_.take();
+    std::ranges::stable_sort(tail_.operations, {}, &Operation::sequence);
+    return std::move(tail_);
+  }
+
+ private:
+  // A writer whose append failed half-way may have written a record a second time.
+  bool is_new(std::uint64_t sequence) { return sequence > watermark_ && seen_.insert(sequence).second; }
+  void note_time(std::int64_t time_ns) {
+    tail_.last_time_ns = std::max(tail_.last_time_ns.value_or(time_ns), time_ns);
+  }
+
+  std::uint64_t watermark_;
+  Tail tail_;
+  RowGroupBuilder builder_;
+  std::unordered_set<std::uint64_t> seen_;
+};
+
+void read_records(const TailSegment& segment, std::string_view bytes, std::size_t header_bytes,
+                  TailCollector& collector) {
+  TailReader reader(bytes.substr(header_bytes));
+  for (;;) {
+    while (std::optional<TailRecord> record = reader.next()) {
+      std::visit([&](auto& body) { collector.add(std::move(body)); }, *record);
+    }
+    const std::size_t damaged_at = header_bytes + reader.position();
+    if (reader.at_end() || !reader.skip_damage()) return;
+    collector.add_damage(describe_place(segment, damaged_at), "checksum mismatch; later records are read");
+  }
+}
+
+void read_segment(const TailSegment& segment, const Identity& identity, TailCollector& collector) {
+  const std::string bytes = read_all(segment.file, segment.path);
+  collector.add_bytes(bytes.size());
+  try {
+    const std::optional<TailHeader> header = decode_tail_header(bytes);
+    if (!header) return;
+    if (header->launch_token != identity.launch_token || header->rank != identity.rank) {
+      collector.add_damage(describe_place(segment, 0), "it belongs to another launch and is left out");
+      return;
+    }
+    read_records(segment, bytes, header->bytes, collector);
+  } catch (const Error& error) {
+    collector.add_damage(describe_place(segment, 0), error.what());
+  }
+}
+
+}  // namespace
+
+std::optional<unsigned> parse_tail_segment_name(std::string_view name, const fs::path& rank_file) {
+  const std::string prefix = rank_file.stem().string() + ".tail.";
+  if (!name.starts_with(prefix)) return std::nullopt;
+  const std::string_view digits = name.substr(prefix.size());
+  unsigned index = 0;
+  const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  if (result.ec != std::errc() || result.ptr != digits.data() + digits.size()) return std::nullopt;
+  if (tail_segment_path(rank_file, index).filename() != name) return std::nullopt;
+  return index;
+}
+
+std::vector<std::string> list_folder(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  const fs::path where = folder.empty() ? fs::path(".") : folder;
+  for (fs::directory_iterator it(where, error), end; !error && it != end; it.increment(error)) {
+    names.push_back(it->path().filename().string());
+  }
+  if (error) throw Error(ErrorCode::kIo, "cannot list '" + where.string() + "': " + error.message());
+  return names;
+}
+
+std::vector<TailSegment> open_tail_segments(const fs::path& rank_file,
+                                            const std::vector<std::string>& names) {
+  std::vector<TailSegment> segments;
+  for (const std::string& name : names) {
+    const auto index = parse_tail_segment_name(name, rank_file);
+    if (!index) continue;
+    fs::path path = rank_file.parent_path() / name;
+    FileDescriptor file = open_if_exists(path);
+    if (file.is_open()) segments.push_back({std::move(path), *index, std::move(file)});
+  }
+  std::ranges::sort(segments, {}, &TailSegment::index);
+  return segments;
+}
+
+Tail read_tail(const std::vector<TailSegment>& segments, const Identity& identity, std::uint64_t watermark) {
+  TailCollector collector(watermark);
+  for (const TailSegment& segment : segments) read_segment(segment, identity, collector);
+  return collector.take();
+}
+
+}  // namespace ranklog

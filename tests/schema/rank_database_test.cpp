@@ -1,0 +1,351 @@
+#include "ranklog/schema/rank_database.hpp"
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include "ranklog/schema/error.hpp"
+#include "ranklog/schema/rank_file.hpp"
+#include "support/rank_file_builder.hpp"
+#include "support/temp_dir.hpp"
+
+namespace ranklog {
+namespace {
+
+namespace fs = std::filesystem;
+using test::identity_of_rank;
+using test::RankFileBuilder;
+using test::TempDir;
+
+// The first value of a statement's last row, by SQLite itself.
+std::string sqlite_says(const fs::path& path, const std::string& sql) {
+  sqlite3* connection = nullptr;
+  EXPECT_EQ(sqlite3_open(path.c_str(), &connection), SQLITE_OK);
+  std::string answer;
+  const auto take = [](void* out, int, char** values, char**) {
+    *static_cast<std::string*>(out) = values[0] != nullptr ? values[0] : "NULL";
+    return 0;
+  };
+  char* message = nullptr;
+  if (sqlite3_exec(connection, sql.c_str(), take, &answer, &message) != SQLITE_OK) {
+    answer = std::string("error: ") + (message != nullptr ? message : "?");
+  }
+  sqlite3_free(message);
+  sqlite3_close(connection);
+  return answer;
+}
+
+ErrorCode code_of_open(const fs::path& path) {
+  try {
+    (void)RankFile::open(path);
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return ErrorCode::kUsage;
+}
+
+void fill(RankFileBuilder& builder, int rows) {
+  for (int i = 0; i < rows; ++i) {
+    builder.row(i, {{"loss", 1.0 / (i + 1)}, {"epoch", i / 10}, {"note", "text " + std::to_string(i % 7)}});
+    if (i % 50 == 49) builder.seal();
+  }
+}
+
+TEST(RankDatabase, ExistingFileIsNeverOpenedForWriting) {
+  const TempDir dir;
+  const fs::path path = dir / "rank-00000.db";
+  test::write_file(path, "precious");
+  try {
+    (void)RankDatabase::create(path, identity_of_rank(0), 1);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kBusy);
+  }
+  EXPECT_EQ(test::read_file(path), "precious");
+}
+
+TEST(RankDatabase, MissingFolderIsNamed) {
+  const TempDir dir;
+  try {
+    (void)RankDatabase::create(dir / "absent" / "rank-00000.db", identity_of_rank(0), 1);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kIo);
+    EXPECT_NE(std::string(error.what()).find("No such file"), std::string::npos);
+  }
+}
+
+TEST(RankDatabase, StockSqliteReadsTheTables) {
+  const TempDir dir;
+  RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(2, 4));
+  fill(builder, 120);
+  const auto check = [&] {
+    EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA integrity_check"), "ok");
+    EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA application_id"), std::to_string(0x524B4C47));
+    EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA user_version"), "0");
+    EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA page_size"), "4096");
+    EXPECT_EQ(sqlite_says(builder.path(), "SELECT value FROM meta WHERE name = 'rank'"), "2");
+    EXPECT_EQ(sqlite_says(builder.path(), "SELECT typeof(value) FROM meta WHERE name = 'rank'"), "integer");
+    EXPECT_EQ(sqlite_says(builder.path(), "SELECT group_concat(path) FROM key"), "loss,epoch,note");
+  };
+  EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA journal_mode"), "wal");
+  check();
+  EXPECT_EQ(sqlite_says(builder.path(), "SELECT sum(rows) FROM chunk"), "100") << "20 are in the tail";
+  builder.finish();
+  check();
+  EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA journal_mode"), "delete");
+  EXPECT_EQ(sqlite_says(builder.path(), "SELECT sum(rows) FROM chunk"), "120");
+}
+
+TEST(RankDatabase, FailedCommitLeavesTheFileAsItWasAndMayBeTriedAgain) {
+  const TempDir dir;
+  const fs::path path = dir / "rank-00000.db";
+  RankDatabase database = RankDatabase::create(path, identity_of_rank(0), 1);
+  RowGroupBuilder rows;
+  rows.add({1, 5, 100, {{0, 1.5}}});
+  SealBatch batch;
+  batch.new_keys = {KeyPath::flat("loss")};
+  batch.groups = rows.take();
+  batch.operations = {{2, 100, Event{0, 0, {}, "a", "{}"}}, {2, 100, Event{0, 0, {}, "b", "{}"}}};
+  batch.watermark = 2;
+  EXPECT_THROW(database.commit(batch), Error) << "one sequence number twice";
+  EXPECT_EQ(RankFile::open(path).info().rows, 0u);
+  EXPECT_TRUE(RankFile::open(path).keys().empty());
+  batch.operations.pop_back();
+  database.commit(batch);
+  const RankFile file = RankFile::open(path);
+  EXPECT_EQ(file.info().rows, 1u);
+  ASSERT_EQ(file.keys().size(), 1u);
+  EXPECT_EQ(file.events().size(), 1u);
+}
+
+TEST(RankDatabase, NewerVersionIsRefusedByName) {
+  const TempDir dir;
+  RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
+  builder.finish();
+  EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA user_version = 7; DROP TABLE chunk"), "");
+  try {
+    (void)RankFile::open(builder.path());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kVersion);
+    EXPECT_NE(std::string(error.what()).find("version 7"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("rank-00000.db"), std::string::npos);
+  }
+}
+
+TEST(RankDatabase, SqliteFileOfSomebodyElseIsNotOurs) {
+  const TempDir dir;
+  EXPECT_EQ(sqlite_says(dir / "other.db", "CREATE TABLE meta(name, value)"), "");
+  EXPECT_EQ(code_of_open(dir / "other.db"), ErrorCode::kNotOurs);
+  EXPECT_EQ(sqlite_says(dir / "other.db", "PRAGMA application_id = 5"), "");
+  EXPECT_EQ(code_of_open(dir / "other.db"), ErrorCode::kNotOurs);
+  // Ours by its number, but without what every rank file has.
+  EXPECT_EQ(sqlite_says(dir / "other.db", "PRAGMA application_id = " + std::to_string(0x524B4C47)), "");
+  EXPECT_EQ(code_of_open(dir / "other.db"), ErrorCode::kDamaged);
+}
+
+TEST(RankDatabase, DamagedChunkIsNamedAndTheOthersAreRead) {
+  const TempDir dir;
+  RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
+  fill(builder, 200);
+  builder.finish();
+  sqlite_says(builder.path(), "UPDATE chunk SET data = x'00' || substr(data, 2) WHERE id = 2");
+  sqlite_says(builder.path(), "UPDATE chunk SET stats = x'00' || substr(stats, 2) WHERE id = 3");
+  sqlite_says(builder.path(), "UPDATE chunk SET min_step = 7777 WHERE id = 4");
+  const RankFile file = RankFile::open(builder.path());
+  ASSERT_EQ(file.row_groups().size(), 4u);
+  EXPECT_EQ(file.damage().size(), 2u) << "the two whose index does not fit";
+  std::size_t rows = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (i == 1) {
+      EXPECT_THROW((void)file.load(i), Error);
+      EXPECT_THROW((void)file.load(i), Error);
+    } else {
+      rows += file.load(i).rows();
+      EXPECT_EQ(file.row_groups()[i].min_step, static_cast<std::int64_t>(i) * 50);
+      EXPECT_EQ(file.row_groups()[i].series.size(), 3u);
+    }
+  }
+  EXPECT_EQ(rows, 150u);
+  const auto damage = file.damage();
+  ASSERT_EQ(damage.size(), 3u);
+  EXPECT_EQ(damage[0].place, "chunk 3, statistics");
+  EXPECT_EQ(damage[2].place, "chunk 2");
+  EXPECT_EQ(damage[2].reason, "checksum mismatch");
+}
+
+TEST(RankDatabase, LostKeyNameLeavesItsValues) {
+  const TempDir dir;
+  RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
+  fill(builder, 50);
+  builder.finish();
+  sqlite_says(builder.path(), "DELETE FROM key WHERE id IN (1, 2)");
+  const RankFile file = RankFile::open(builder.path());
+  ASSERT_EQ(file.keys().size(), 3u);
+  EXPECT_EQ(file.damage().size(), 2u);
+  EXPECT_EQ(file.load(0).columns.size(), 3u);
+}
+
+// Cut anywhere, the file is refused by name or gives what is left and names what is not; never something
+// else.
+TEST(RankDatabase, CutDatabaseGivesWhatIsLeftOrIsNamed) {
+  const TempDir dir;
+  RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
+  fill(builder, 5000);
+  builder.finish();
+  const std::string whole = test::read_file(builder.path());
+  std::size_t partly_read = 0;
+  for (std::size_t length = 0; length < whole.size(); length += 1367) {
+    const fs::path cut = dir / "cut.db";
+    test::write_file(cut, std::string_view(whole).substr(0, length));
+    try {
+      const RankFile file = RankFile::open(cut);
+      std::size_t rows = 0;
+      for (std::size_t i = 0; i < file.row_groups().size(); ++i) {
+        try {
+          rows += file.load(i).rows();
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ErrorCode::kDamaged);
+        }
+      }
+      EXPECT_LT(rows, 5000u);
+      EXPECT_FALSE(file.damage().empty()) << length;
+      partly_read += rows != 0;
+    } catch (const Error& error) {
+      EXPECT_TRUE(error.code() == ErrorCode::kDamaged || error.code() == ErrorCode::kNotOurs) << error.what();
+      EXPECT_NE(std::string(error.what()).find("cut.db"), std::string::npos);
+    }
+  }
+  EXPECT_GT(partly_read, 0u);
+}
+
+TEST(RankDatabase, FlippedBytesNeverPassUnnoticedInRows) {
+  const TempDir dir;
+  RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
+  fill(builder, 300);
+  builder.finish();
+  const std::string whole = test::read_file(builder.path());
+  for (std::size_t i = 0; i < whole.size(); i += 211) {
+    std::string damaged = whole;
+    damaged[i] = static_cast<char>(damaged[i] ^ (1 << i % 8));
+    const fs::path path = dir / "flipped.db";
+    test::write_file(path, damaged);
+    try {
+      const RankFile file = RankFile::open(path);
+      for (std::size_t g = 0; g < file.row_groups().size(); ++g) {
+        try {
+          const RowGroup group = file.load(g);
+          for (std::size_t r = 0; r < group.rows(); ++r) {
+            ASSERT_EQ(group.columns[0].at(r).as_double(), 1.0 / static_cast<double>(group.step[r] + 1)) << i;
+          }
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ErrorCode::kDamaged);
+          EXPECT_FALSE(file.damage().empty());
+        }
+      }
+    } catch (const Error& error) {
+      EXPECT_NE(error.code(), ErrorCode::kUsage) << error.what();
+      EXPECT_NE(std::string(error.what()).find("flipped.db"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(RankDatabase, ReaderBesideAWritingThreadSeesAPrefixOfRowsEachOnce) {
+  const TempDir dir;
+  const fs::path path = dir / "rank-00000.db";
+  RankFileBuilder builder(path, identity_of_rank(0));
+  constexpr int kRows = 1500;
+  std::atomic<std::uint64_t> logged{0};
+  std::thread writer([&] {
+    for (int i = 0; i < kRows; ++i) {
+      builder.row(i, {{"loss", 1.0}});
+      logged = static_cast<std::uint64_t>(i) + 1;
+      if (i % 40 == 17) builder.next_segment();
+      if (i % 100 == 99) builder.seal();
+    }
+    builder.finish();
+  });
+  std::uint64_t views = 0;
+  for (std::uint64_t before = 0; before < kRows; ++views) {
+    before = logged;
+    const RankFile file = RankFile::open(path);
+    std::uint64_t rows = 0;
+    std::uint64_t last = 0;
+    for (std::size_t i = 0; i < file.row_groups().size(); ++i) {
+      for (const std::uint64_t sequence : file.load(i).sequence) {
+        ++rows;
+        last = std::max(last, sequence);
+      }
+    }
+    ASSERT_EQ(rows, last) << "a gap or a row twice";
+    ASSERT_GE(rows, before) << "a row whose log() had returned";
+    ASSERT_TRUE(file.damage().empty());
+  }
+  writer.join();
+  EXPECT_GT(views, 3u);
+}
+
+// A child without rights stands for another user, and for a read-only mount.
+template <class Body>
+int exit_status_as_nobody(Body body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) ::_exit(99);
+    ::_exit(body());
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+void make_read_only(const fs::path& folder) {
+  for (const auto& entry : fs::directory_iterator(folder)) fs::permissions(entry.path(), fs::perms(0444));
+  fs::permissions(folder, fs::perms(0555));
+}
+
+TEST(RankDatabase, ReadOnlyFolderIsReadable) {
+  const TempDir dir;
+  RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
+  fill(builder, 60);
+  builder.finish();
+  {
+    // Not ended, but closed: in WAL mode without a WAL.
+    RankFileBuilder closed(dir / "rank-00001.db", identity_of_rank(1));
+    fill(closed, 60);
+  }
+  make_read_only(dir.path());
+  const auto count = [&](const char* name) {
+    return exit_status_as_nobody([&] { return static_cast<int>(RankFile::open(dir / name).info().rows); });
+  };
+  EXPECT_EQ(count("rank-00000.db"), 60);
+  EXPECT_EQ(count("rank-00001.db"), 60);
+}
+
+TEST(RankDatabase, WalLeftInAReadOnlyFolderIsReadOrTheRemedyIsNamed) {
+  const TempDir dir;
+  const fs::path copy = dir / "copy";
+  fs::create_directory(copy);
+  RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
+  fill(builder, 60);
+  for (const char* name : {"rank-00000.db", "rank-00000.db-wal"}) fs::copy(dir / name, copy / name);
+  fs::permissions(dir.path(), fs::perms(0755));
+  make_read_only(copy);
+  const int status = exit_status_as_nobody([&] {
+    try {
+      return static_cast<int>(RankFile::open(copy / "rank-00000.db").info().rows);
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      return error.code() == ErrorCode::kIo && text.find("copy the folder") != std::string::npos ? 1 : 2;
+    }
+  });
+  EXPECT_EQ(status, 1) << "50 rows would be a better answer, if SQLite had one";
+}
+
+}  // namespace
+}  // namespace ranklog
