@@ -1,0 +1,165 @@
+#include "ranklog/cli/plot_data.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "ranklog/sql/point_reader.hpp"
+
+namespace ranklog::cli {
+namespace {
+
+using sql::Catalog;
+using sql::SourceFile;
+
+// A value and what decides which of several at one step counts.
+struct Logged {
+  std::int64_t step = 0;
+  int attempt = 0;
+  std::uint64_t sequence = 0;
+  ValueView value;  // a number, a bool, or null for all that cannot be drawn
+};
+
+ValueView drawable(ValueView value) {
+  if (value.kind() == ValueKind::kBool) return ValueView(value.as_bool() ? 1.0 : 0.0);
+  return value.is_number() ? value : ValueView();
+}
+
+// Keeps the one that counts for each step; by step.
+void settle(std::vector<Logged>& logged) {
+  const auto order = [](const Logged& one) { return std::tuple(one.step, one.attempt, one.sequence); };
+  const auto before = [&](const Logged& a, const Logged& b) { return order(a) < order(b); };
+  if (!std::is_sorted(logged.begin(), logged.end(), before)) std::sort(logged.begin(), logged.end(), before);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < logged.size(); ++i) {
+    if (i + 1 < logged.size() && logged[i + 1].step == logged[i].step) continue;
+    logged[kept++] = logged[i];
+  }
+  logged.resize(kept);
+}
+
+bool is_gap(const std::vector<PlotSample>& samples, std::size_t i) {
+  constexpr double kMuchLonger = 10;
+  const auto way_to = [&](std::size_t index) { return samples[index].step - samples[index - 1].step; };
+  double usual = 0;
+  if (i >= 2) usual = std::max(usual, way_to(i - 1));
+  if (i + 1 < samples.size()) usual = std::max(usual, way_to(i + 1));
+  return usual > 0 && way_to(i) > kMuchLonger * usual;
+}
+
+class Smoother {
+ public:
+  explicit Smoother(double weight) : weight_(weight) {}
+  double next(double value) {
+    if (weight_ <= 0) return value;
+    average_ = weight_ * average_ + (1 - weight_) * value;
+    known_ = weight_ * known_ + (1 - weight_);
+    return average_ / known_;
+  }
+
+ private:
+  double weight_;
+  double average_ = 0;
+  double known_ = 0;  // how much of the average is data and not its start at 0
+};
+
+// True if the value can be drawn; counts it otherwise.
+bool can_draw(const PlotSample& sample, Scale scale, NotDrawn& not_drawn) {
+  if (!sample.number) {
+    ++not_drawn.not_number;
+  } else if (std::isnan(sample.value)) {
+    ++not_drawn.nan;
+  } else if (std::isinf(sample.value)) {
+    ++not_drawn.infinite;
+  } else if (scale == Scale::kLog && sample.value <= 0) {
+    ++not_drawn.not_positive;
+  } else {
+    return true;
+  }
+  return false;
+}
+
+using Lines = std::map<std::tuple<std::size_t, const Experiment*, int>, std::vector<Logged>>;
+
+void read_rank(Catalog& catalog, const PlotRequest& request, const Experiment* experiment, int rank,
+               Lines& lines) {
+  sql::PointSelection selection;
+  selection.steps = request.steps;
+  selection.file = [=](const SourceFile& source) {
+    return source.experiment == experiment && source.identity().rank == rank;
+  };
+  selection.key = [&](std::string_view key) {
+    return std::find(request.keys.begin(), request.keys.end(), key) != request.keys.end();
+  };
+  sql::PointReader reader(catalog, std::move(selection));
+  sql::Point point;
+  while (reader.next(point)) {
+    const auto key = std::find(request.keys.begin(), request.keys.end(), *point.key) - request.keys.begin();
+    lines[{static_cast<std::size_t>(key), experiment, rank}].push_back(
+        {point.step, point.source->attempt->number, point.sequence, drawable(point.value)});
+  }
+}
+
+std::vector<PlotSample> samples_of(const std::vector<Logged>& logged) {
+  std::vector<PlotSample> samples;
+  samples.reserve(logged.size());
+  for (const Logged& one : logged) {
+    const bool number = one.value.is_number();
+    samples.push_back({static_cast<double>(one.step), number ? one.value.as_double() : 0, number});
+  }
+  return samples;
+}
+
+}  // namespace
+
+std::vector<ChartPoint> chart_points(const std::vector<PlotSample>& samples, Scale y_scale, double smooth,
+                                     NotDrawn& not_drawn) {
+  std::vector<ChartPoint> points;
+  Smoother smoother(smooth);
+  bool broken = false;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (i > 0 && is_gap(samples, i)) {
+      broken = true;
+      ++not_drawn.gaps;
+    }
+    if (!can_draw(samples[i], y_scale, not_drawn)) {
+      broken = true;
+      continue;
+    }
+    points.push_back({samples[i].step, smoother.next(samples[i].value), !broken});
+    broken = false;
+  }
+  return points;
+}
+
+PlotData load_plot(Catalog& catalog, const PlotRequest& request) {
+  std::set<std::pair<const Experiment*, int>> ranks;
+  for (const SourceFile& source : catalog.files()) {
+    if (request.ranks.holds(source.identity().rank))
+      ranks.insert({source.experiment, source.identity().rank});
+  }
+  Lines lines;
+  for (const auto& [experiment, rank] : ranks) read_rank(catalog, request, experiment, rank, lines);
+  PlotData data;
+  for (auto& [place, logged] : lines) {
+    settle(logged);
+    const auto& [key, experiment, rank] = place;
+    const auto samples = samples_of(logged);
+    auto points = chart_points(samples, request.y_scale, request.smooth, data.not_drawn);
+    data.points += points.size();
+    data.lines.push_back({experiment, request.keys[key], rank, std::move(points)});
+  }
+  return data;
+}
+
+std::vector<std::string> known_keys(Catalog& catalog) {
+  std::set<std::string> keys;
+  for (const SourceFile& source : catalog.files()) {
+    if (const auto open = catalog.open(source)) keys.insert(open->keys.begin(), open->keys.end());
+  }
+  return {keys.begin(), keys.end()};
+}
+
+}  // namespace ranklog::cli

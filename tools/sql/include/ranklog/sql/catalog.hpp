@@ -1,0 +1,98 @@
+#pragma once
+// The rank files that queries run over, and what has been read of them.
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ranklog/schema/experiment.hpp"
+#include "ranklog/schema/rank_file.hpp"
+
+namespace ranklog::sql {
+
+// One rank file and where it stands.
+struct SourceFile {
+  std::size_t index = 0;  // in Catalog::files()
+  const Experiment* experiment = nullptr;
+  const Attempt* attempt = nullptr;
+  const RankSegment* segment = nullptr;
+  // Rows at steps >= this were replaced by a later attempt.
+  std::optional<std::int64_t> superseded_from;
+
+  [[nodiscard]] const Identity& identity() const { return segment->info.identity; }
+  [[nodiscard]] bool superseded(std::int64_t step) const {
+    return superseded_from.has_value() && step >= *superseded_from;
+  }
+};
+
+struct OpenFile {
+  RankFile file;
+  std::vector<std::string> keys;  // display forms; index: KeyId
+};
+
+// How much a query has touched, since the catalog was made.
+struct ReadCounts {
+  std::uint64_t files_opened = 0;
+  std::uint64_t groups_loaded = 0;  // chunks decoded, and tail groups read
+};
+
+struct ReadProblem {
+  ErrorCode code;
+  std::string message;  // names the file and the place
+};
+
+// Holds open the files used last, and the row groups decoded last, so that a join need not read them again
+// and again. Memory: at most kOpenFiles file handles and about kGroupBytes of decoded rows.
+//
+// Threads: one at a time.
+class Catalog {
+ public:
+  static constexpr std::size_t kOpenFiles = 64;
+  static constexpr std::size_t kGroupBytes = std::size_t{64} << 20;
+
+  explicit Catalog(std::vector<Experiment> experiments);
+  Catalog(const Catalog&) = delete;
+  Catalog& operator=(const Catalog&) = delete;
+  ~Catalog();
+
+  [[nodiscard]] const std::vector<Experiment>& experiments() const noexcept { return experiments_; }
+  // By experiment, attempt, rank.
+  [[nodiscard]] std::span<const SourceFile> files() const noexcept { return files_; }
+
+  // Null if the file cannot be read, which is then listed in problems().
+  [[nodiscard]] std::shared_ptr<const OpenFile> open(const SourceFile& source);
+  // Row group number `group` of the file. Null if it is damaged, which is then listed in problems().
+  [[nodiscard]] std::shared_ptr<const RowGroup> load(const std::shared_ptr<const OpenFile>& open,
+                                                     std::size_t group);
+
+  void report(ErrorCode code, std::string message);  // each message once
+  [[nodiscard]] const std::vector<ReadProblem>& problems() const noexcept { return problems_; }
+  [[nodiscard]] const ReadCounts& counts() const noexcept { return counts_; }
+
+ private:
+  struct CachedFile {
+    std::size_t index;
+    std::shared_ptr<const OpenFile> open;
+  };
+  struct CachedGroup {
+    std::shared_ptr<const OpenFile> open;
+    std::size_t group;
+    std::shared_ptr<const RowGroup> rows;
+    std::size_t bytes;
+  };
+
+  std::vector<Experiment> experiments_;
+  std::vector<SourceFile> files_;
+  std::list<CachedFile> open_files_;  // the last used first, as below
+  std::list<CachedGroup> groups_;
+  std::size_t group_bytes_ = 0;
+  std::vector<ReadProblem> problems_;
+  ReadCounts counts_;
+};
+
+}  // namespace ranklog::sql

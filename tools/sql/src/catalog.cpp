@@ -1,0 +1,91 @@
+#include "ranklog/sql/catalog.hpp"
+
+#include <algorithm>
+
+namespace ranklog::sql {
+namespace {
+
+// What a decoded group takes, roughly: texts are guessed from the compressed size.
+std::size_t bytes_of(const RowGroup& group, const RowGroupInfo& info) {
+  return group.rows() * (24 + 9 * group.columns.size()) + 8 * info.stored_bytes;
+}
+
+}  // namespace
+
+Catalog::Catalog(std::vector<Experiment> experiments) : experiments_(std::move(experiments)) {
+  for (const Experiment& experiment : experiments_) {
+    for (const Attempt& attempt : experiment.attempts) {
+      const auto superseded_from = experiment.superseded_from(attempt.number);
+      for (const RankSegment& segment : attempt.segments) {
+        files_.push_back({files_.size(), &experiment, &attempt, &segment, superseded_from});
+      }
+    }
+  }
+}
+
+Catalog::~Catalog() = default;
+
+std::shared_ptr<const OpenFile> Catalog::open(const SourceFile& source) {
+  const auto found = std::find_if(open_files_.begin(), open_files_.end(),
+                                  [&](const CachedFile& cached) { return cached.index == source.index; });
+  if (found != open_files_.end()) {
+    open_files_.splice(open_files_.begin(), open_files_, found);
+    return open_files_.front().open;
+  }
+  try {
+    auto open = std::make_shared<OpenFile>(OpenFile{RankFile::open(source.segment->path), {}});
+    ++counts_.files_opened;
+    for (const KeyPath& key : open->file.keys()) open->keys.push_back(key.display());
+    for (const Damage& damage : open->file.damage()) {
+      report(ErrorCode::kDamaged, source.segment->path.string() + ": " + damage.place + ": " + damage.reason);
+    }
+    open_files_.push_front({source.index, open});
+  } catch (const Error& error) {
+    report(error.code(), error.what());
+    return nullptr;
+  }
+  if (open_files_.size() > kOpenFiles) {
+    const auto evicted = open_files_.back().open;
+    open_files_.pop_back();
+    groups_.remove_if([&](const CachedGroup& cached) {
+      if (cached.open != evicted) return false;
+      group_bytes_ -= cached.bytes;
+      return true;
+    });
+  }
+  return open_files_.front().open;
+}
+
+std::shared_ptr<const RowGroup> Catalog::load(const std::shared_ptr<const OpenFile>& open,
+                                              std::size_t group) {
+  const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const CachedGroup& cached) {
+    return cached.open == open && cached.group == group;
+  });
+  if (found != groups_.end()) {
+    groups_.splice(groups_.begin(), groups_, found);
+    return groups_.front().rows;
+  }
+  const RowGroupInfo& info = open->file.row_groups()[group];
+  try {
+    auto rows = std::make_shared<const RowGroup>(open->file.load(group));
+    ++counts_.groups_loaded;
+    groups_.push_front({open, group, rows, bytes_of(*rows, info)});
+  } catch (const Error& error) {
+    report(error.code(), open->file.path().string() + ": " + error.what());
+    return nullptr;
+  }
+  group_bytes_ += groups_.front().bytes;
+  while (group_bytes_ > kGroupBytes && groups_.size() > 1) {
+    group_bytes_ -= groups_.back().bytes;
+    groups_.pop_back();
+  }
+  return groups_.front().rows;
+}
+
+void Catalog::report(ErrorCode code, std::string message) {
+  const bool known = std::any_of(problems_.begin(), problems_.end(),
+                                 [&](const ReadProblem& problem) { return problem.message == message; });
+  if (!known) problems_.push_back({code, std::move(message)});
+}
+
+}  // namespace ranklog::sql

@@ -1,0 +1,81 @@
+#pragma once
+// A table that has some records a rank file, read when the scan reaches the file.
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "columns.hpp"
+#include "table.hpp"
+
+namespace ranklog::sql {
+
+template <class Record>
+struct RecordReader {
+  // The records of a file that a scan shows; `all_attempts` as asked for.
+  std::function<std::vector<Record>(Catalog&, const SourceFile&, bool all_attempts)> read;
+  // A column after the place columns.
+  std::function<void(sqlite3_context*, int column, const SourceFile&, const Record&)> column;
+  // Index of the all_attempts column; -1: the table has none.
+  int all_attempts = -1;
+};
+
+template <class Record>
+class RecordRows : public Rows {
+ public:
+  RecordRows(Catalog& catalog, const RecordReader<Record>& reader, Filter filter, bool all_attempts)
+      : catalog_(catalog), reader_(reader), filter_(std::move(filter)), all_attempts_(all_attempts) {}
+
+  bool next() override {
+    if (filter_.impossible()) return false;
+    while (next_record_ >= records_.size()) {
+      if (next_file_ >= catalog_.files().size()) return false;
+      source_ = &catalog_.files()[next_file_++];
+      next_record_ = 0;
+      records_.clear();
+      if (in_place(filter_, *source_)) records_ = reader_.read(catalog_, *source_, all_attempts_);
+    }
+    ++next_record_;
+    return true;
+  }
+
+  void column(sqlite3_context* out, int index) override {
+    if (index < kPlaceColumns) return result_place(out, index, *source_);
+    if (index == reader_.all_attempts) return sqlite3_result_int(out, all_attempts_ ? 1 : 0);
+    reader_.column(out, index, *source_, records_[next_record_ - 1]);
+  }
+
+ private:
+  Catalog& catalog_;
+  const RecordReader<Record>& reader_;
+  Filter filter_;
+  bool all_attempts_;
+  std::size_t next_file_ = 0;
+  const SourceFile* source_ = nullptr;
+  std::vector<Record> records_;
+  std::size_t next_record_ = 0;
+};
+
+template <class Record>
+class RecordTable : public Table {
+ public:
+  RecordTable(std::vector<ColumnSpec> columns, RecordReader<Record> reader, Catalog& catalog,
+              const ModuleOptions& options)
+      : Table(std::move(columns)), reader_(std::move(reader)), catalog_(catalog), options_(options) {}
+
+  double expected_rows() const override { return 20.0 * static_cast<double>(1 + catalog_.files().size()); }
+
+  std::unique_ptr<Rows> scan(const Filter& filter) const override {
+    const bool all =
+        reader_.all_attempts >= 0 && filter.parameter(reader_.all_attempts, options_.all_attempts);
+    return std::make_unique<RecordRows<Record>>(catalog_, reader_, filter, all);
+  }
+
+ private:
+  RecordReader<Record> reader_;
+  Catalog& catalog_;
+  ModuleOptions options_;
+};
+
+}  // namespace ranklog::sql
