@@ -60,7 +60,8 @@ std::string label_of(double value, double step, double largest) {
 
 Axis::Axis(double low, double high, Scale scale) : low_(low), high_(high), scale_(scale) {
   const double size = std::max(std::abs(low), std::abs(high));
-  if (high_ - low_ > size * 1e-12) return;
+  if (high_ / 2 - low_ / 2 > size * 1e-12) return;
+  only_ = low;
   if (scale_ == Scale::kLog) {
     low_ /= 2;
     high_ *= 2;
@@ -78,6 +79,7 @@ double Axis::fraction(double value) const {
 }
 
 std::vector<Tick> Axis::ticks(int wanted) const {
+  if (only_) return {{*only_, format_double(*only_)}};
   std::vector<Tick> found = scale_ == Scale::kLog ? log_ticks(wanted) : linear_ticks(wanted);
   if (found.size() >= 2) return found;
   return {{low_, format_double(std::strtod(print("%.*g", 4, low_).c_str(), nullptr))},

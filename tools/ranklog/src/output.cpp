@@ -139,7 +139,7 @@ class JsonPrinter : public RowPrinter {
     } else if (const auto* blob = std::get_if<Blob>(&value)) {
       append_json_string(text_, hex(*blob));
     } else if (const auto* real = std::get_if<double>(&value); real != nullptr && std::isinf(*real)) {
-      text_ += *real > 0 ? "1e999" : "-1e999";
+      text_ += *real > 0 ? "\"Infinity\"" : "\"-Infinity\"";
     } else {
       text_ += plain(value, "null");
     }

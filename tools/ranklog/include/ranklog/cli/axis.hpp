@@ -1,6 +1,7 @@
 #pragma once
 // An axis: from values to positions, and where to put which labels.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ class Axis {
   [[nodiscard]] double high() const noexcept { return high_; }
   // 0 at low, 1 at high.
   [[nodiscard]] double fraction(double value) const;
-  // Round values inside the range, ascending, about `wanted` of them and at least two.
+  // Round values inside the range, ascending, about `wanted` of them and at least two; of an empty range, its
+  // value.
   [[nodiscard]] std::vector<Tick> ticks(int wanted) const;
 
  private:
@@ -32,6 +34,7 @@ class Axis {
 
   double low_, high_;
   Scale scale_;
+  std::optional<double> only_;
 };
 
 }  // namespace ranklog::cli

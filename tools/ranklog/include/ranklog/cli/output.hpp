@@ -13,9 +13,9 @@ namespace ranklog::cli {
 
 enum class OutputFormat : unsigned char { kTable, kJson, kNdjson, kCsv };
 
-// JSON: one array of objects, a row each. NDJSON: an object a line. In both, infinity is 1e999 (valid JSON,
-// which common readers take for infinity), bytes are hexadecimal text. CSV: RFC 4180 with a header and
-// Infinity by name; an empty field is NULL, "" is the empty text.
+// JSON: one array of objects, a row each. NDJSON: an object a line. In both, infinities are the texts
+// "Infinity" and "-Infinity" (JSON has no such number, and one of them must not make the rest unreadable) and
+// bytes are hexadecimal text. CSV: RFC 4180 with a header; an empty field is NULL, "" is the empty text.
 class RowPrinter {
  public:
   virtual ~RowPrinter() = default;

@@ -1,0 +1,58 @@
+#include "ranklog/cli/format.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+
+namespace ranklog::cli {
+namespace {
+
+TEST(Format, CountsAreGroupedByThousands) {
+  EXPECT_EQ(format_count(0), "0");
+  EXPECT_EQ(format_count(999), "999");
+  EXPECT_EQ(format_count(1000), "1,000");
+  EXPECT_EQ(format_count(1234567), "1,234,567");
+}
+
+TEST(Format, SizesChangeUnitWhereRoundingDoes) {
+  EXPECT_EQ(format_size(1023), "1023 B");
+  EXPECT_EQ(format_size(1024), "1.0 KiB");
+  EXPECT_EQ(format_size(1536), "1.5 KiB");
+  EXPECT_EQ(format_size(1024 * 1024 - 1), "1.0 MiB");
+  EXPECT_EQ(format_size(std::uint64_t{5} << 40), "5.0 TiB");
+}
+
+TEST(Format, DurationsNeverShowSixtySeconds) {
+  EXPECT_EQ(format_duration(420'000'000), "420 ms");
+  EXPECT_EQ(format_duration(999'700'000), "1.0 s");
+  EXPECT_EQ(format_duration(59'960'000'000), "1m 00s");
+  EXPECT_EQ(format_duration(245'000'000'000), "4m 05s");
+  EXPECT_EQ(format_duration(3'599'600'000'000), "1h 00m");
+  EXPECT_EQ(format_duration(26LL * 3600 * 1'000'000'000), "1d 02h");
+  EXPECT_EQ(format_duration(-5'000'000'000), "-5.0 s");
+}
+
+TEST(Format, MachineTimesAreUtcWithMilliseconds) {
+  EXPECT_EQ(format_rfc3339(0), "1970-01-01T00:00:00.000Z");
+  EXPECT_EQ(format_rfc3339(1'772'370'309'250'000'000), "2026-03-01T13:05:09.250Z");
+  EXPECT_EQ(format_rfc3339(-1'000'000), "1969-12-31T23:59:59.999Z");
+}
+
+TEST(Format, DoublesReadBackToTheSameBits) {
+  for (const double value : {0.1, 1.0 / 3, 1e300, 5e-324, -0.0, 123456789.0}) {
+    EXPECT_EQ(std::strtod(format_double(value).c_str(), nullptr), value);
+  }
+  EXPECT_EQ(format_double(0.1), "0.1");
+  EXPECT_EQ(format_double(std::nan("")), "NaN");
+  EXPECT_EQ(format_double(-INFINITY), "-Infinity");
+}
+
+TEST(Format, OneIsSingular) {
+  EXPECT_EQ(plural(1, "point"), "1 point");
+  EXPECT_EQ(plural(1800, "point"), "1,800 points");
+}
+
+}  // namespace
+}  // namespace ranklog::cli
