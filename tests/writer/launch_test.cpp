@@ -8,8 +8,8 @@
 namespace ranklog {
 namespace {
 
-using test::fake_environment;
-using test::Variables;
+using testing::fake_environment;
+using testing::Variables;
 
 LaunchId resolve(const Variables& variables) {
   return resolve_launch(fake_environment(variables));

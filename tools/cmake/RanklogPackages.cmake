@@ -55,6 +55,10 @@ if(RANKLOG_STANDIN)
   endif()
 endif()
 
+if(RANKLOG_TRAINER)
+  include(RanklogTorch)
+endif()
+
 if(BUILD_TESTING)
   find_package(GTest CONFIG QUIET)
   if(NOT GTest_FOUND)

@@ -1,0 +1,94 @@
+#include "roster.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <set>
+#include <thread>
+
+#include "peer_watch.hpp"
+
+namespace ranklog::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Names, RanksReadAsASentence) {
+  EXPECT_EQ(name_ranks({3}), "rank 3");
+  EXPECT_EQ(name_ranks({1, 3}), "ranks 1 and 3");
+  EXPECT_EQ(name_ranks({0, 1, 3}), "ranks 0, 1 and 3");
+  EXPECT_EQ(name_ranks({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}), "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
+}
+
+TEST(Names, DurationsAreShort) {
+  EXPECT_EQ(name_duration(200ms), "200 ms");
+  EXPECT_EQ(name_duration(30s), "30 s");
+  EXPECT_EQ(name_duration(1500ms), "1.5 s");
+}
+
+TEST(Roster, TheFirstFailureStays) {
+  MemoryKeyStore keys;
+  Roster first(keys, 1, 3);
+  Roster second(keys, 2, 3);
+  first.note_failure("rank 1 failed: no space");
+  second.note_failure("rank 2 failed: rank 1 hung up");
+  EXPECT_EQ(second.failure(), "rank 1 failed: no space");
+}
+
+TEST(Roster, ARollCallFindsThoseThatDoNotAnswer) {
+  MemoryKeyStore keys;
+  Roster caller(keys, 0, 4);
+  Roster alive(keys, 2, 4);
+  std::thread answering([&] {
+    for (int i = 0; i < 100; ++i) {
+      alive.answer_roll_call();
+      std::this_thread::sleep_for(5ms);
+    }
+  });
+  EXPECT_EQ(caller.call_roll(300ms), (std::vector<int>{1, 3}));
+  answering.join();
+}
+
+TEST(Roster, KeysOfPastMeetingsAreRemoved) {
+  class CountingStore : public MemoryKeyStore {
+   public:
+    void set(const std::string& key, const std::string& value) override {
+      live.insert(key);
+      MemoryKeyStore::set(key, value);
+    }
+    void remove(const std::string& key) override {
+      live.erase(key);
+      MemoryKeyStore::remove(key);
+    }
+    std::set<std::string> live;
+  } keys;
+  Roster roster(keys, 0, 1);
+  for (int i = 0; i < 100; ++i) roster.meet("step", 1s);
+  EXPECT_LE(keys.live.size(), 1U);
+}
+
+TEST(PeerWatch, TellsOfAFailureWhenTheRankItselfIsStuck) {
+  auto keys = std::make_unique<MemoryKeyStore>();
+  Roster other(*keys, 1, 2);
+  std::promise<std::string> told;
+  auto news = told.get_future();
+  const PeerWatch watch(std::move(keys), 0, 2, 10ms, [&](const std::string& why) { told.set_value(why); });
+  other.note_failure("rank 1 failed: no space");
+  ASSERT_EQ(news.wait_for(30s), std::future_status::ready);
+  EXPECT_EQ(news.get(), "rank 1 failed: no space");
+}
+
+TEST(PeerWatch, LeavesARankAloneThatEndsByItself) {
+  auto keys = std::make_unique<MemoryKeyStore>();
+  Roster(*keys, 1, 2).note_failure("rank 1 failed: no space");
+  std::atomic<bool> called = false;
+  {
+    const PeerWatch watch(std::move(keys), 0, 2, 60s, [&](const std::string&) { called = true; });
+    std::this_thread::sleep_for(400ms);
+  }
+  EXPECT_FALSE(called);
+}
+
+}  // namespace
+}  // namespace ranklog::test

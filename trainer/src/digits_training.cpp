@@ -1,0 +1,291 @@
+#include <torch/nn/functional/loss.h>
+#include <torch/optim/sgd.h>
+#include <torch/utils.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "digits_model.hpp"
+#include "ranklog/schema/naming.hpp"
+#include "ranklog/trainer/checkpointer.hpp"
+#include "ranklog/trainer/data_parallel.hpp"
+#include "ranklog/trainer/sampler.hpp"
+#include "ranklog/trainer/training.hpp"
+#include "training_state.hpp"
+
+namespace ranklog {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds(Clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+struct Batch {
+  torch::Tensor images;  // [batch, 1, 8, 8]
+  torch::Tensor labels;  // [batch]
+};
+
+Batch make_batch(const Digits& digits, const std::vector<std::size_t>& indices) {
+  const auto count = static_cast<std::int64_t>(indices.size());
+  Batch batch{torch::empty({count, 1, Digits::kSide, Digits::kSide}), torch::empty({count}, torch::kLong)};
+  float* pixels = batch.images.data_ptr<float>();
+  auto* labels = batch.labels.data_ptr<std::int64_t>();
+  for (const std::size_t index : indices) {
+    pixels = std::copy_n(digits.pixels.data() + index * Digits::kPixels, Digits::kPixels, pixels);
+    *labels++ = digits.labels[index];
+  }
+  return batch;
+}
+
+// Every size-th image, beginning with the rank-th.
+Batch make_share(const Digits& digits, int rank, int size) {
+  std::vector<std::size_t> indices;
+  for (auto i = static_cast<std::size_t>(rank); i < digits.size(); i += static_cast<std::size_t>(size)) {
+    indices.push_back(i);
+  }
+  return make_batch(digits, indices);
+}
+
+double gradient_norm(const torch::nn::Module& model) {
+  double squares = 0;
+  for (const torch::Tensor& parameter : model.parameters()) {
+    squares += std::pow(parameter.grad().norm().item<double>(), 2);
+  }
+  return std::sqrt(squares);
+}
+
+std::string generator_state() {
+  const torch::Tensor state = at::detail::getDefaultCPUGenerator().get_state().contiguous();
+  return {static_cast<const char*>(state.data_ptr()), state.nbytes()};
+}
+
+void set_generator_state(const std::string& bytes) {
+  torch::Tensor state = torch::empty({static_cast<std::int64_t>(bytes.size())}, torch::kByte);
+  std::memcpy(state.data_ptr(), bytes.data(), bytes.size());
+  at::Generator generator = at::detail::getDefaultCPUGenerator();  // a handle on the one generator
+  generator.set_state(state);
+}
+
+// Parameters are drawn from the same numbers on every rank; whatever is random later is not.
+std::shared_ptr<DigitsModel> make_model(std::uint64_t seed, int rank) {
+  torch::manual_seed(seed);
+  auto model = std::make_shared<DigitsModel>();
+  torch::manual_seed(seed + 1 + static_cast<std::uint64_t>(rank));
+  return model;
+}
+
+// Names of artifacts may hold letters, digits, '-', '_' and '.' only.
+std::string artifact_name(const std::string& experiment) {
+  std::string name = experiment + "-model";
+  for (char& c : name) {
+    const bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '-' || c == '_' || c == '.';
+    if (!fine) c = '-';
+  }
+  return name;
+}
+
+class DigitsTraining {
+ public:
+  DigitsTraining(const TrainingOptions& options, const DigitsSplit& data, const std::filesystem::path& folder,
+                 Communicator& communicator, Writer& log, const TrainingHooks& hooks)
+      : options_(options),
+        data_(data),
+        communicator_(communicator),
+        log_(log),
+        hooks_(hooks),
+        sampler_(data.train.size(), static_cast<std::size_t>(options.batch_size), communicator.size(),
+                 options.seed),
+        test_share_(make_share(data.test, communicator.rank(), communicator.size())),
+        model_(make_model(options.seed, communicator.rank())),
+        optimizer_(model_->parameters(),
+                   torch::optim::SGDOptions(options.learning_rate).momentum(options.momentum)),
+        checkpointer_(
+            communicator, log,
+            {folder / kCheckpointsFolderName, artifact_name(log.identity().experiment), options.keep}) {}
+
+  TrainingResult run(const ResumePlan& resume) {
+    if (!resume.model_file.empty()) load(resume);
+    DataParallel parallel(model_, communicator_);
+    logged_barrier(communicator_, log_, "first step", step_);
+    while (step_ < options_.epochs * sampler_.steps_per_epoch() && stop_ == StopRequest::kNone) {
+      train_step(parallel);
+      if (step_ % sampler_.steps_per_epoch() == 0) finish_epoch();
+    }
+    if (stop_ == StopRequest::kPreempt && saved_step_ != step_) save({});
+    logged_barrier(communicator_, log_, "end", step_);
+    return {stop_, step_, epochs_done(), test_accuracy_, checkpointer_.newest()};
+  }
+
+ private:
+  [[nodiscard]] std::int64_t epochs_done() const { return step_ / sampler_.steps_per_epoch(); }
+
+  void load(const ResumePlan& resume) {
+    const TrainingProgress progress = read_training_state(resume.model_file, *model_, optimizer_);
+    require_same("--nproc_per_node or WORLD_SIZE", progress.world_size, communicator_.size());
+    require_same("--batch_size", progress.batch_size, options_.batch_size);
+    require_same("--seed", static_cast<std::int64_t>(progress.seed),
+                 static_cast<std::int64_t>(options_.seed));
+    step_ = progress.step;
+    saved_step_ = progress.step;
+    best_accuracy_ = progress.best_accuracy;
+    set_generator_state(progress.rng.at(static_cast<std::size_t>(communicator_.rank())));
+  }
+
+  // What decides the order of the samples cannot change in mid-run.
+  static void require_same(const std::string& name, std::int64_t saved, std::int64_t given) {
+    if (saved == given) return;
+    throw Error(ErrorCode::kUsage,
+                "the checkpoint was trained with " + std::to_string(saved) + " (" + name +
+                    "), and this launch has " + std::to_string(given),
+                "resume with the same value, or start another run");
+  }
+
+  void train_step(DataParallel& parallel) {
+    const std::int64_t per_epoch = sampler_.steps_per_epoch();
+    const auto start = Clock::now();
+    const Batch batch =
+        make_batch(data_.train, sampler_.batch(step_ / per_epoch, step_ % per_epoch, communicator_.rank()));
+    optimizer_.zero_grad();
+    const torch::Tensor loss =
+        torch::nn::functional::cross_entropy(model_->forward(batch.images), batch.labels);
+    const auto waited = parallel.backward(loss);
+    const double norm = gradient_norm(*model_);
+    optimizer_.step();
+    const double step_time = seconds(Clock::now() - start);
+    const double own_loss = loss.item<double>();
+    const double mean_loss = agree_on(own_loss);
+    log_.log(step_, {{"loss", own_loss},
+                     {"grad_norm", norm},
+                     {"lr", options_.learning_rate},
+                     {"samples_per_second", static_cast<double>(options_.batch_size) / step_time},
+                     {"step_time", step_time},
+                     {"barrier_wait", seconds(waited)}});
+    if (communicator_.rank() == 0) log_.log(step_, {{"loss_all_reduced", mean_loss}});
+    epoch_loss_ += mean_loss;
+    ++epoch_steps_;
+    ++step_;
+  }
+
+  // Mean loss over the ranks; and whether any of them was told to stop, so that all stop at the same step.
+  double agree_on(double own_loss) {
+    const StopRequest asked = hooks_.stop_requested ? hooks_.stop_requested() : StopRequest::kNone;
+    std::array<double, 3> sums{own_loss, asked == StopRequest::kPreempt ? 1.0 : 0.0,
+                               asked == StopRequest::kInterrupt ? 1.0 : 0.0};
+    communicator_.all_reduce_sum(std::span<double>(sums));
+    if (sums[1] > 0) stop_ = StopRequest::kPreempt;
+    if (sums[2] > 0) stop_ = StopRequest::kInterrupt;
+    return sums[0] / communicator_.size();
+  }
+
+  void finish_epoch() {
+    const double own_accuracy = evaluate();
+    const std::int64_t epoch = epochs_done();
+    log_.log(step_ - 1, {{"epoch", epoch}, {"accuracy", own_accuracy}});
+    if (communicator_.rank() == 0) log_.log(step_ - 1, {{"test_accuracy", test_accuracy_}});
+    const bool last = epoch == options_.epochs;
+    if (options_.checkpoint_interval > 0 && (last || epoch % options_.checkpoint_interval == 0))
+      save(aliases());
+    tell_progress(epoch);
+    epoch_loss_ = 0;
+    epoch_steps_ = 0;
+  }
+
+  // Returns this rank's accuracy; test_accuracy_ becomes that of all.
+  double evaluate() {
+    const torch::NoGradGuard no_grad;
+    const auto count = static_cast<double>(test_share_.labels.size(0));
+    double right = 0;
+    if (count > 0) {
+      right = model_->forward(test_share_.images).argmax(1).eq(test_share_.labels).sum().item<double>();
+    }
+    std::array<double, 2> sums{right, count};
+    communicator_.all_reduce_sum(std::span<double>(sums));
+    test_accuracy_ = sums[1] > 0 ? sums[0] / sums[1] : 0;
+    return count > 0 ? right / count : 0;
+  }
+
+  std::vector<std::string> aliases() {
+    std::vector<std::string> names{"epoch-" + std::to_string(epochs_done())};
+    if (test_accuracy_ > best_accuracy_) {
+      best_accuracy_ = test_accuracy_;
+      names.emplace_back("best");
+    }
+    return names;
+  }
+
+  void save(const std::vector<std::string>& aliases) {
+    const TrainingProgress progress{step_,
+                                    epochs_done(),
+                                    communicator_.size(),
+                                    options_.batch_size,
+                                    options_.seed,
+                                    best_accuracy_,
+                                    communicator_.all_gather(generator_state())};
+    CheckpointManifest about;
+    about.step = step_;
+    about.epoch = epochs_done();
+    if (!aliases.empty()) about.metrics["accuracy"] = test_accuracy_;
+    checkpointer_.save(
+        about,
+        [&](const CheckpointWriter::Sink& sink) {
+          write_training_state(*model_, optimizer_, progress, sink);
+        },
+        aliases);
+    saved_step_ = step_;
+  }
+
+  void tell_progress(std::int64_t epoch) {
+    if (communicator_.rank() != 0 || !hooks_.progress) return;
+    std::array<char, 200> line{};
+    std::snprintf(line.data(), line.size(),
+                  "epoch %*lld/%lld  step %lld  loss %.4f  test accuracy %.4f  %.1f s",
+                  static_cast<int>(std::to_string(options_.epochs).size()), static_cast<long long>(epoch),
+                  static_cast<long long>(options_.epochs), static_cast<long long>(step_),
+                  epoch_loss_ / static_cast<double>(std::max<std::int64_t>(epoch_steps_, 1)), test_accuracy_,
+                  seconds(Clock::now() - started_));
+    hooks_.progress(line.data());
+  }
+
+  const TrainingOptions options_;
+  const DigitsSplit& data_;
+  Communicator& communicator_;
+  Writer& log_;
+  const TrainingHooks& hooks_;
+
+  DistributedSampler sampler_;
+  Batch test_share_;
+  std::shared_ptr<DigitsModel> model_;
+  torch::optim::SGD optimizer_;
+  Checkpointer checkpointer_;
+
+  Clock::time_point started_ = Clock::now();
+  std::int64_t step_ = 0;         // steps done
+  std::int64_t saved_step_ = -1;  // of the newest checkpoint
+  StopRequest stop_ = StopRequest::kNone;
+  double test_accuracy_ = 0;
+  double best_accuracy_ = 0;
+  double epoch_loss_ = 0;  // sum over the steps of this epoch
+  std::int64_t epoch_steps_ = 0;
+};
+
+}  // namespace
+
+TrainingResult train_digits(const TrainingOptions& options, const DigitsSplit& data, const ResumePlan& resume,
+                            const std::filesystem::path& folder, Communicator& communicator, Writer& log,
+                            const TrainingHooks& hooks) {
+  torch::set_num_threads(1);  // ranks share the cores
+  return DigitsTraining(options, data, folder, communicator, log, hooks).run(resume);
+}
+
+std::string libtorch_version() {
+  return "LibTorch " TORCH_VERSION;
+}
+
+}  // namespace ranklog
