@@ -7,7 +7,7 @@
 
 #include "ranklog/writer/launch.hpp"
 
-namespace ranklog::testing {
+namespace ranklog::test {
 
 using Variables = std::map<std::string, std::string>;
 
@@ -19,4 +19,4 @@ inline EnvLookup fake_environment(Variables variables) {
   };
 }
 
-}  // namespace ranklog::testing
+}  // namespace ranklog::test

@@ -8,8 +8,8 @@
 namespace ranklog {
 namespace {
 
-using testing::fake_environment;
-using testing::Variables;
+using test::fake_environment;
+using test::Variables;
 
 LaunchId resolve(const Variables& variables) {
   return resolve_launch(fake_environment(variables));

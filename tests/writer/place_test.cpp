@@ -20,8 +20,8 @@ static void PrintTo(const Place& place, std::ostream* out) {
 
 namespace {
 
-using testing::fake_environment;
-using testing::Variables;
+using test::fake_environment;
+using test::Variables;
 
 struct Known {
   const char* what;

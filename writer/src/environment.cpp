@@ -15,6 +15,8 @@ EnvLookup process_environment() {
   };
 }
 
+namespace writer {
+
 std::optional<std::string> lookup(const EnvLookup& environment, std::string_view name) {
   auto text = environment(name);
   if (text && text->empty()) text.reset();
@@ -43,4 +45,5 @@ std::optional<int> parse_count(std::string_view text) {
   return value;
 }
 
+}  // namespace writer
 }  // namespace ranklog

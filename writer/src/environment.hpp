@@ -7,7 +7,7 @@
 
 #include "ranklog/writer/launch.hpp"
 
-namespace ranklog {
+namespace ranklog::writer {
 
 // A variable that is set to the empty text counts as not set, as it does for W&B.
 [[nodiscard]] std::optional<std::string> lookup(const EnvLookup& environment, std::string_view name);
@@ -26,4 +26,4 @@ struct NamedText {
 // The whole text as a number without a sign; empty for anything else.
 [[nodiscard]] std::optional<int> parse_count(std::string_view text);
 
-}  // namespace ranklog
+}  // namespace ranklog::writer

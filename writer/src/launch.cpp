@@ -10,6 +10,10 @@
 namespace ranklog {
 namespace {
 
+using writer::lookup;
+using writer::lookup_any;
+using writer::parse_count;
+
 std::int64_t restart_count(const EnvLookup& environment, std::string_view name) {
   const auto text = lookup(environment, name);
   if (!text) return 0;

@@ -19,6 +19,10 @@
 namespace ranklog {
 namespace {
 
+using writer::lookup;
+using writer::lookup_any;
+using writer::parse_count;
+
 // A number and where it came from, as messages show it: "WORLD_SIZE=4".
 struct Fact {
   int value = 0;

@@ -1,0 +1,121 @@
+#include <gtest/gtest.h>
+
+#include "helpers.hpp"
+
+namespace ranklog {
+namespace {
+
+using test::list_folder;
+using test::write_file;
+
+// Of "hello\n", by md5sum and sha256sum.
+constexpr const char* kMd5 = "b1946ac92492d2347c6235b4d2611184";
+constexpr const char* kSha256 = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03";
+
+class ArtifactTest : public ::testing::Test {
+ protected:
+  ErrorCode refused(ArtifactBuilder builder) {
+    try {
+      builder.commit();
+    } catch (const Error& error) {
+      message_ = error.what();
+      return error.code();
+    }
+    ADD_FAILURE() << "was accepted";
+    return ErrorCode::kInterrupted;
+  }
+
+  const test::ScopedEnvironment environment_{{}};
+  const test::TempDir dir_;
+  Writer log_ = Writer::open(test::options_in(dir_ / "logs"));
+  std::string message_;
+};
+
+TEST_F(ArtifactTest, FileOutsideIsCopiedAndEachContentKeptOnce) {
+  write_file(dir_ / "model.pt", "hello\n");
+  write_file(dir_ / "twin.pt", "hello\n");
+  log_.artifact("model", "model")
+      .add_file(dir_ / "model.pt")
+      .add_file(dir_ / "twin.pt", "sub/twin.pt")
+      .alias("best")
+      .alias("latest")
+      .tag("small")
+      .description("a model")
+      .metadata_json(R"({"accuracy":0.97})")
+      .step(12)
+      .commit();
+  std::filesystem::remove(dir_ / "model.pt");
+
+  EXPECT_EQ(list_folder(log_.folder() / "files"), (std::vector<std::string>{kSha256}));
+  EXPECT_EQ(test::read_file(log_.folder() / "files" / kSha256), "hello\n");
+  log_.finish();
+  const auto artifacts = RankFile::open(log_.path()).artifacts();
+  ASSERT_EQ(artifacts.size(), 1U);
+  const Artifact& artifact = artifacts[0];
+  EXPECT_EQ(artifact.name, "model");
+  EXPECT_EQ(artifact.type, "model");
+  EXPECT_EQ(artifact.description, "a model");
+  EXPECT_EQ(artifact.step, 12);
+  EXPECT_EQ(artifact.aliases, (std::vector<std::string>{"best"}));
+  EXPECT_EQ(artifact.tags, (std::vector<std::string>{"small"}));
+  EXPECT_EQ(artifact.metadata_json, R"({"accuracy":0.97})");
+  ASSERT_EQ(artifact.files.size(), 2U);
+  EXPECT_EQ(artifact.files[0].name, "model.pt");
+  EXPECT_EQ(artifact.files[1].name, "sub/twin.pt");
+  for (const auto& file : artifact.files) {
+    EXPECT_EQ(file.path, std::string("files/") + kSha256);
+    EXPECT_EQ(file.size, 6U);
+    EXPECT_EQ(file.md5, kMd5);
+    EXPECT_EQ(file.sha256, kSha256);
+  }
+}
+
+TEST_F(ArtifactTest, FileInsideTheExperimentIsRecordedWhereItIs) {
+  const auto checkpoint = log_.folder() / "checkpoints" / "step-00000001";
+  std::filesystem::create_directories(checkpoint);
+  write_file(checkpoint / "model.pt", "hello\n");
+  log_.artifact("model", "model").add_file(checkpoint / ".." / "step-00000001" / "model.pt").commit();
+  log_.artifact("known", "model")
+      .add_digested_file(checkpoint / "model.pt", "m.pt", 6, kMd5, kSha256)
+      .commit();
+  const auto artifacts = RankFile::open(log_.path()).artifacts();
+  ASSERT_EQ(artifacts.size(), 2U);
+  for (const auto& artifact : artifacts) {
+    EXPECT_EQ(artifact.files.at(0).path, "checkpoints/step-00000001/model.pt");
+    EXPECT_EQ(artifact.files.at(0).md5, kMd5);
+  }
+  EXPECT_FALSE(std::filesystem::exists(log_.folder() / "files"));
+}
+
+TEST_F(ArtifactTest, WhatCannotBeRecordedIsRefusedWithTheReason) {
+  write_file(dir_ / "f", "x");
+  const auto draft = [&] { return log_.artifact("model", "model").add_file(dir_ / "f"); };
+  EXPECT_EQ(refused(log_.artifact("model", "model")), ErrorCode::kUsage);
+  EXPECT_EQ(refused(log_.artifact("", "model").add_file(dir_ / "f")), ErrorCode::kUsage);
+  EXPECT_EQ(refused(draft().metadata_json("[1]")), ErrorCode::kUsage);
+  EXPECT_EQ(refused(draft().metadata_json(R"({"loss":NaN})")), ErrorCode::kUsage);
+  EXPECT_NE(message_.find("NaN"), std::string::npos) << message_;
+  EXPECT_EQ(refused(draft().add_file(dir_ / "f")), ErrorCode::kUsage);
+  for (const char* name : {"/abs", "../up", "a//b", "a/./b", "a/.."}) {
+    EXPECT_EQ(refused(log_.artifact("model", "model").add_file(dir_ / "f", name)), ErrorCode::kUsage) << name;
+  }
+  EXPECT_EQ(refused(log_.artifact("model", "model").add_file(dir_ / "missing")), ErrorCode::kNotFound);
+  EXPECT_NE(message_.find("missing"), std::string::npos) << message_;
+  EXPECT_EQ(refused(log_.artifact("model", "model").add_file(dir_.path(), "folder")), ErrorCode::kUsage);
+  EXPECT_EQ(refused(log_.artifact("model", "model").add_digested_file(dir_ / "f", "f", 1, kMd5, kSha256)),
+            ErrorCode::kUsage);
+  EXPECT_TRUE(RankFile::open(log_.path()).artifacts().empty());
+}
+
+TEST_F(ArtifactTest, CommittingTwiceOrAfterTheEndIsRefused) {
+  write_file(dir_ / "f", "x");
+  auto draft = log_.artifact("model", "model").add_file(dir_ / "f");
+  draft.commit();
+  EXPECT_EQ(refused(draft), ErrorCode::kUsage);
+  log_.finish();
+  EXPECT_EQ(refused(log_.artifact("model", "model").add_file(dir_ / "f")), ErrorCode::kUsage);
+  EXPECT_EQ(RankFile::open(log_.path()).artifacts().size(), 1U);
+}
+
+}  // namespace
+}  // namespace ranklog

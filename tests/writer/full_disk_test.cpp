@@ -1,0 +1,207 @@
+// A disk that has no room, and one that gets room again.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "helpers.hpp"
+
+namespace ranklog {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+constexpr std::size_t kDiskBytes = std::size_t{4} << 20;
+constexpr std::size_t kFileBytes = std::size_t{512} << 10;
+
+enum class Kind : std::uint8_t { kDisk, kFileLimit };
+
+// A small disk: a tmpfs of its own where this process may mount one. Else, or if asked for, a limit on the
+// size of each file.
+class SmallDisk {
+ public:
+  explicit SmallDisk(Kind kind) {
+    const std::string size = "size=" + std::to_string(kDiskBytes);
+    mounted_ = kind == Kind::kDisk && ::unshare(CLONE_NEWNS) == 0 &&
+               ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+               ::mount("ranklog", dir_.path().c_str(), "tmpfs", 0, size.c_str()) == 0;
+    if (mounted_) {
+      const int ballast = ::open((dir_ / "ballast").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+      EXPECT_EQ(::posix_fallocate(ballast, 0, kDiskBytes / 2), 0);
+      ::close(ballast);
+    } else {
+      limit_files(kFileBytes);
+    }
+  }
+  ~SmallDisk() {
+    if (mounted_) {
+      ::umount2(dir_.path().c_str(), MNT_DETACH);
+    } else {
+      limit_files(RLIM_INFINITY);
+    }
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+
+  void make_room() {
+    if (mounted_) {
+      std::filesystem::remove(dir_ / "ballast");
+    } else {
+      limit_files(RLIM_INFINITY);
+    }
+  }
+  [[nodiscard]] const std::filesystem::path& path() const { return dir_.path(); }
+
+  static void limit_files(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit{};
+    ::getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = std::min(bytes, limit.rlim_max);
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+
+ private:
+  test::TempDir dir_;
+  bool mounted_ = false;
+};
+
+// Logs rows that do not compress, and remembers what became of them.
+class Filler {
+ public:
+  explicit Filler(Writer& log) : log_(log) {}
+
+  LogStatus log_one() {
+    std::string text;
+    for (int i = 0; i < 500; ++i)
+      text += std::to_string(state_ = state_ * 6364136223846793005U + 1442695040888963407U);
+    const auto status = log_.log(number_, {{"i", number_}, {"text", text.substr(0, 2000)}});
+    if (status == LogStatus::kOk || status == LogStatus::kInMemory) kept_.push_back(number_);
+    if (status == LogStatus::kOk) safe_.push_back(number_);
+    if (status == LogStatus::kDropped) ++dropped_;
+    ++number_;
+    return status;
+  }
+  // Until log() returns `wanted`, at most 20 s.
+  bool log_until(LogStatus wanted, std::chrono::milliseconds pause = 0ms) {
+    const auto deadline = steady_clock::now() + 20s;
+    while (steady_clock::now() < deadline) {
+      if (log_one() == wanted) return true;
+      std::this_thread::sleep_for(pause);
+    }
+    return false;
+  }
+
+  [[nodiscard]] const std::vector<std::int64_t>& kept() const { return kept_; }
+  [[nodiscard]] const std::vector<std::int64_t>& safe() const { return safe_; }
+  [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
+
+ private:
+  Writer& log_;
+  std::uint64_t state_ = 1;
+  std::int64_t number_ = 0;
+  std::vector<std::int64_t> kept_, safe_;
+  std::uint64_t dropped_ = 0;
+};
+
+std::uint64_t rows_in_drop_events(const std::filesystem::path& path) {
+  std::uint64_t rows = 0;
+  for (const auto& event : RankFile::open(path).events()) {
+    if (event.kind == "drop") rows += std::stoull(event.json.substr(event.json.find(':') + 1));
+  }
+  return rows;
+}
+
+// Under a limit on files the queue holds more than a file, so that the tail meets the limit too.
+Options small_options(const std::filesystem::path& folder, Kind kind) {
+  auto options = test::options_in(folder);
+  options.queue_bytes = kind == Kind::kDisk ? std::size_t{512} << 10 : 3 * kFileBytes;
+  options.seal_interval = 100ms;
+  options.sync_interval = 50ms;
+  return options;
+}
+
+class FullDiskTest : public ::testing::TestWithParam<Kind> {
+ private:
+  const test::ScopedEnvironment environment_{{}};
+};
+
+TEST_P(FullDiskTest, TrainingGoesOnAndRowsAreWrittenWhenSpaceReturns) {
+  SmallDisk disk(GetParam());
+  auto log = Writer::open(small_options(disk.path(), GetParam()));
+  Filler filler(log);
+  ASSERT_TRUE(filler.log_until(LogStatus::kInMemory)) << "the disk never filled";
+  ASSERT_TRUE(filler.log_until(LogStatus::kDropped)) << "the queue never filled";
+  const auto told = log.flush(5s);
+  EXPECT_FALSE(told.durable);
+  EXPECT_NE(told.message, "");
+  EXPECT_EQ(told.dropped_rows, filler.dropped());
+  for (int i = 0; i < 10; ++i) filler.log_one();
+
+  disk.make_room();
+  ASSERT_TRUE(filler.log_until(LogStatus::kOk, 20ms)) << "did not recover";
+  for (int i = 0; i < 10; ++i) filler.log_one();
+  const auto outcome = log.finish(EndState::kFinished, 0, 10s);
+  EXPECT_EQ(outcome.dropped_rows, filler.dropped());
+  EXPECT_EQ(test::integrity_check(log.path()), "ok");
+  EXPECT_EQ(test::read_numbers(log.path(), "i"), filler.kept());
+  const auto info = RankFile::open(log.path()).info();
+  EXPECT_EQ(info.dropped_rows, filler.dropped());
+  EXPECT_EQ(info.end_state, EndState::kFinished);
+  EXPECT_EQ(rows_in_drop_events(log.path()), filler.dropped());
+  EXPECT_FALSE(std::filesystem::exists(log.folder() / "rank-00000.db-wal"));
+}
+
+TEST_P(FullDiskTest, FinishEndsInTimeAndWhatWasWrittenIsReadable) {
+  SmallDisk disk(GetParam());
+  auto log = Writer::open(small_options(disk.path(), GetParam()));
+  Filler filler(log);
+  ASSERT_TRUE(filler.log_until(LogStatus::kDropped)) << "the queue never filled";
+  const auto start = steady_clock::now();
+  const auto outcome = log.finish(EndState::kFinished, 0, 20s);
+  EXPECT_LT(steady_clock::now() - start, 15s);
+  EXPECT_FALSE(outcome.durable);
+  EXPECT_GE(outcome.dropped_rows, filler.dropped());
+  EXPECT_NE(outcome.message, "");
+  EXPECT_EQ(test::integrity_check(log.path()), "ok");
+  const auto found = test::read_numbers(log.path(), "i");
+  EXPECT_TRUE(std::includes(found.begin(), found.end(), filler.safe().begin(), filler.safe().end()));
+  EXPECT_TRUE(std::is_sorted(found.begin(), found.end()));
+}
+
+// Rows that found no room in the tail must not be taken for a gap, nor be doubled, after a kill.
+TEST_P(FullDiskTest, KillAfterRecoveryFindsEveryKeptRowOnce) {
+  SmallDisk disk(GetParam());
+  test::Pipe numbers;
+  test::Child child([&] {
+    numbers.close_reader();
+    auto log = Writer::open(small_options(disk.path(), GetParam()));
+    Filler filler(log);
+    if (!filler.log_until(LogStatus::kInMemory)) return 1;
+    disk.make_room();
+    if (!filler.log_until(LogStatus::kOk, 20ms)) return 2;
+    for (int i = 0; i < 5; ++i) filler.log_one();
+    for (const auto number : filler.kept()) numbers.write(&number, sizeof number);
+    ::_exit(0);
+    return 3;
+  });
+  numbers.close_writer();
+  std::vector<std::int64_t> kept;
+  for (std::int64_t number = 0; numbers.read(&number, sizeof number);) kept.push_back(number);
+  ASSERT_EQ(child.wait(), 0);
+  EXPECT_EQ(test::read_numbers(disk.path() / "project" / "job" / "rank-00000.db", "i"), kept);
+}
+
+INSTANTIATE_TEST_SUITE_P(Full, FullDiskTest, ::testing::Values(Kind::kDisk, Kind::kFileLimit),
+                         [](const auto& kind) { return kind.param == Kind::kDisk ? "Disk" : "FileLimit"; });
+
+}  // namespace
+}  // namespace ranklog

@@ -1,0 +1,143 @@
+#include "open_log.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "disk.hpp"
+#include "environment.hpp"
+#include "launch_choice.hpp"
+#include "process_facts.hpp"
+#include "ranklog/schema/naming.hpp"
+#include "ranklog/schema/rank_file.hpp"
+
+namespace ranklog::writer {
+namespace {
+
+namespace fs = std::filesystem;
+
+Identity make_identity(const Settings& settings, const LaunchChoice& choice) {
+  const Options& options = settings.options;
+  Identity identity;
+  identity.project = options.project;
+  identity.experiment = choice.experiment;
+  identity.entity = options.entity;
+  identity.group = options.group;
+  identity.job_type = options.job_type;
+  identity.name = options.name;
+  identity.notes = options.notes;
+  identity.tags = options.tags;
+  identity.wandb_run_id = settings.wandb_run_id;
+  identity.log_strategy = options.log_strategy;
+  identity.rank = settings.place.rank;
+  identity.local_rank = settings.place.local_rank;
+  identity.world_size = settings.place.world_size;
+  identity.local_world_size = settings.place.local_world_size;
+  identity.node = settings.place.node;
+  identity.launch_token = choice.token;
+  if (choice.resumed) identity.resume_step = options.resume_step;
+  describe_process(identity);
+  return identity;
+}
+
+// Readers do without it; it makes the id durable and easy to find before the first step.
+void write_experiment_file(const fs::path& folder, const Identity& identity, std::int64_t start_time_ns) {
+  const fs::path path = folder / kExperimentFileName;
+  std::error_code error;
+  if (identity.rank != 0 || fs::exists(path, error)) return;
+  const nlohmann::ordered_json content{
+      {"project", identity.project},       {"experiment", identity.experiment},
+      {"entity", identity.entity},         {"group", identity.group},
+      {"world_size", identity.world_size}, {"launch_token", identity.launch_token},
+      {"start_time_ns", start_time_ns}};
+  publish_file(path, content.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+struct NewFile {
+  fs::path path;
+  RankDatabase database;
+};
+
+// The next free number, created exclusively: an earlier file is never opened for writing.
+NewFile create_rank_file(const fs::path& folder, const Identity& identity, std::int64_t start_time_ns) {
+  for (int number = 0;; ++number) {
+    fs::path path = folder / rank_file_name(identity.rank, number);
+    std::error_code error;
+    if (fs::exists(path, error)) continue;
+    try {
+      auto database = RankDatabase::create(path, identity, start_time_ns);
+      return {std::move(path), std::move(database)};
+    } catch (const Error& failure) {
+      if (failure.code() != ErrorCode::kBusy || !fs::exists(path, error)) throw;
+    }
+  }
+}
+
+// Where counting goes on after a resume that names no step: behind what this rank has logged.
+std::int64_t step_after_earlier_files(const fs::path& folder, int rank, const fs::path& own) {
+  std::int64_t next = 0;
+  for (int number = 0;; ++number) {
+    const fs::path path = folder / rank_file_name(rank, number);
+    if (path == own) return next;
+    try {
+      next = std::max(next, RankFile::open(path).info().last_step.value_or(-1) + 1);
+    } catch (const Error&) {
+      continue;  // damaged or removed: it has no say
+    }
+  }
+}
+
+std::int64_t first_step(const Settings& settings, const LaunchChoice& choice, const fs::path& own) {
+  if (!choice.resumed) return 0;
+  if (settings.options.resume_step) return *settings.options.resume_step;
+  return step_after_earlier_files(choice.folder, settings.place.rank, own);
+}
+
+Sealer::Settings sealer_settings(const Settings& settings, const fs::path& path, const Identity& identity) {
+  const auto environment = process_environment();
+  Sealer::Settings result;
+  result.rank_file = path;
+  result.tail_header = encode_tail_header(identity.launch_token, identity.rank);
+  result.sync_interval = std::max(settings.options.sync_interval, std::chrono::milliseconds(1));
+  result.seal_interval = settings.options.seal_interval;
+  result.silent = is_true(lookup(environment, "WANDB_SILENT").value_or(""));
+  return result;
+}
+
+std::shared_ptr<TailSegment> create_first_segment(const Sealer::Settings& settings, unsigned& index) {
+  for (index = 1;; ++index) {
+    const fs::path path = tail_segment_path(settings.rank_file, index);
+    int error = 0;
+    auto segment = TailSegment::create(path, settings.tail_header, error);
+    if (segment) return segment;
+    if (error != EEXIST) throw_io("create", path, error);
+  }
+}
+
+}  // namespace
+
+OpenLog open_log(const Settings& settings) {
+  const auto choice = choose_launch(settings);
+  const auto start_time_ns = unix_time_ns();
+  OpenLog log;
+  log.identity = make_identity(settings, choice);
+  log.folder = choice.folder;
+  write_experiment_file(log.folder, log.identity, start_time_ns);
+  auto file = create_rank_file(log.folder, log.identity, start_time_ns);
+  log.path = file.path;
+
+  auto sealing = sealer_settings(settings, log.path, log.identity);
+  unsigned index = 0;
+  auto segment = create_first_segment(sealing, index);
+  sealing.next_segment = index + 1;
+  sync_folder(log.folder);
+  const Options& options = settings.options;
+  const Recorder::Limits limits{std::max<std::size_t>(options.chunk_rows, 1),
+                                std::max<std::size_t>(options.queue_bytes, 1), options.when_full,
+                                options.strict};
+  log.core = std::make_shared<Core>(limits, first_step(settings, choice, log.path), std::move(segment),
+                                    std::move(sealing), std::move(file.database));
+  log.core->folder = log.folder;
+  return log;
+}
+
+}  // namespace ranklog::writer

@@ -1,0 +1,89 @@
+#include "settings.hpp"
+
+#include "environment.hpp"
+
+namespace ranklog::writer {
+namespace {
+
+// A setting under both prefixes: RANKLOG_PROJECT, then WANDB_PROJECT.
+std::string setting(const EnvLookup& environment, const std::string& suffix) {
+  const auto found = lookup_any(environment, {"RANKLOG_" + suffix, "WANDB_" + suffix});
+  return found ? found->text : "";
+}
+
+void fill(std::string& field, const EnvLookup& environment, const std::string& suffix) {
+  if (field.empty()) field = setting(environment, suffix);
+}
+
+std::vector<std::string> split_at_commas(const std::string& list) {
+  std::vector<std::string> parts;
+  for (std::size_t start = 0; start < list.size();) {
+    const auto end = std::min(list.find(',', start), list.size());
+    const auto first = list.find_first_not_of(' ', start);
+    if (first < end) {
+      const auto last = list.find_last_not_of(' ', end - 1);
+      parts.push_back(list.substr(first, last - first + 1));
+    }
+    start = end + 1;
+  }
+  return parts;
+}
+
+std::filesystem::path log_folder(const std::filesystem::path& given, const EnvLookup& environment) {
+  std::filesystem::path folder = given;
+  if (folder.empty()) {
+    if (const auto dir = lookup(environment, "RANKLOG_DIR")) folder = *dir;
+  }
+  if (folder.empty()) {
+    if (const auto dir = lookup(environment, "WANDB_DIR")) folder = std::filesystem::path(*dir) / "ranklog";
+  }
+  if (folder.empty()) folder = "ranklog";
+  // A later change of the working directory must not move the log.
+  return std::filesystem::absolute(folder).lexically_normal();
+}
+
+Resume resume_mode(const Settings& settings, const EnvLookup& environment) {
+  if (settings.options.resume) return Resume::kMust;
+  const auto word = lookup(environment, "RANKLOG_RESUME");
+  if (word == "auto") return Resume::kIfThere;
+  if (word && is_true(*word)) return Resume::kMust;
+  if (word && *word != "0" && *word != "false" && *word != "no") {
+    throw Error(ErrorCode::kUsage, "RANKLOG_RESUME=" + *word + " is not understood", "use auto, 1 or 0");
+  }
+  return settings.restarted ? Resume::kIfThere : Resume::kNo;
+}
+
+ExplicitPlace explicit_place(const Options& options) {
+  return {options.rank, options.local_rank, options.world_size, options.local_world_size, options.node};
+}
+
+}  // namespace
+
+bool logging_is_disabled(const Options& options, const EnvLookup& environment) {
+  return options.disabled || setting(environment, "MODE") == "disabled";
+}
+
+Settings resolve_settings(Options options, const EnvLookup& environment) {
+  Settings settings;
+  settings.place = resolve_place(explicit_place(options), environment);
+  settings.launch = resolve_launch(environment);
+  if (!options.experiment.empty()) settings.launch.experiment = options.experiment;
+  settings.wandb_run_id = lookup(environment, "WANDB_RUN_ID").value_or("");
+  settings.explicit_token = lookup(environment, "RANKLOG_LAUNCH_ID");
+  settings.restarted = settings.launch.restart_count > 0;
+
+  options.log_dir = log_folder(options.log_dir, environment);
+  fill(options.project, environment, "PROJECT");
+  if (options.project.empty()) options.project = "uncategorized";
+  fill(options.entity, environment, "ENTITY");
+  fill(options.group, environment, "RUN_GROUP");
+  fill(options.job_type, environment, "JOB_TYPE");
+  fill(options.name, environment, "NAME");
+  fill(options.notes, environment, "NOTES");
+  if (options.tags.empty()) options.tags = split_at_commas(setting(environment, "TAGS"));
+  settings.options = std::move(options);
+  settings.resume = resume_mode(settings, environment);
+  return settings;
+}
+
+}  // namespace ranklog::writer
