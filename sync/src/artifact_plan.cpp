@@ -1,0 +1,111 @@
+#include "artifact_plan.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "ranklog/schema/digest.hpp"
+
+namespace ranklog::sync {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Record {
+  int attempt = 0;
+  int rank = 0;
+  fs::path folder;
+  Artifact artifact;
+  std::string digest;
+};
+
+std::string digest_of(const Artifact& artifact) {
+  std::map<std::string, std::string> entries;
+  for (const ArtifactFile& file : artifact.files) entries[file.name] = base64_of_hex(file.md5);
+  return manifest_digest(entries);
+}
+
+std::vector<Record> read_records(const Experiment& experiment) {
+  std::vector<Record> records;
+  for (const Attempt& attempt : experiment.attempts) {
+    for (const RankSegment& segment : attempt.segments) {
+      const RankFile file = RankFile::open(segment.path);
+      for (Artifact& artifact : file.artifacts()) {
+        std::string digest = digest_of(artifact);
+        records.push_back({attempt.number, segment.info.identity.rank, segment.path.parent_path(),
+                           std::move(artifact), std::move(digest)});
+      }
+    }
+  }
+  return records;
+}
+
+void merge_aliases(std::vector<std::string>& into, const std::vector<std::string>& from) {
+  for (const std::string& alias : from) {
+    if (std::ranges::find(into, alias) == into.end()) into.push_back(alias);
+  }
+}
+
+PlannedArtifact make_planned(const Experiment& experiment, const Record& record, int ordinal) {
+  PlannedArtifact planned;
+  planned.artifact = record.artifact;
+  planned.digest = record.digest;
+  const std::string sequence = experiment.project + '\n' + experiment.id + '\n' + record.artifact.name;
+  planned.sequence_client_id = deterministic_client_id("sequence\n" + sequence);
+  planned.client_id =
+      deterministic_client_id("version\n" + sequence + '\n' + record.digest + '\n' + std::to_string(ordinal));
+  for (const ArtifactFile& file : record.artifact.files) {
+    planned.files.push_back({file, record.folder / file.path});
+    planned.bytes += file.size;
+  }
+  std::ranges::sort(planned.files, {}, [](const PlannedArtifactFile& entry) { return entry.file.name; });
+  return planned;
+}
+
+// Numbers each rank's versions of one content, so that the k-th of one rank meets the k-th of another.
+class Occurrences {
+ public:
+  int of(const Record& record) {
+    std::string& last = last_digest_[{record.rank, record.artifact.name}];
+    int& count = counts_[{record.rank, record.artifact.name, record.digest}];
+    if (last != record.digest) ++count;
+    last = record.digest;
+    return count - 1;
+  }
+
+ private:
+  std::map<std::pair<int, std::string>, std::string> last_digest_;
+  std::map<std::tuple<int, std::string, std::string>, int> counts_;
+};
+
+}  // namespace
+
+std::vector<PlannedArtifact> plan_artifacts(const Experiment& experiment) {
+  // Of one attempt the lowest rank's records come first: clocks of several nodes do not decide the order.
+  std::vector<PlannedArtifact> planned;
+  std::map<std::tuple<std::string, std::string, int>, std::size_t> known;
+  Occurrences occurrences;
+  for (const Record& record : read_records(experiment)) {
+    const int ordinal = occurrences.of(record);
+    const auto [entry, is_new] =
+        known.try_emplace({record.artifact.name, record.digest, ordinal}, planned.size());
+    if (is_new) {
+      planned.push_back(make_planned(experiment, record, ordinal));
+    } else {
+      merge_aliases(planned[entry->second].artifact.aliases, record.artifact.aliases);
+    }
+  }
+  return planned;
+}
+
+std::string manifest_digest(const std::map<std::string, std::string>& md5_base64_by_path) {
+  std::string text = "wandb-artifact-manifest-v1\n";
+  for (const auto& [path, digest] : md5_base64_by_path) text += path + ':' + digest + '\n';
+  return md5_hex(text);
+}
+
+std::string deterministic_client_id(const std::string& seed) {
+  return sha256_hex(seed + "\n0") + sha256_hex(seed + "\n1");
+}
+
+}  // namespace ranklog::sync

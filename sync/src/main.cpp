@@ -1,0 +1,152 @@
+// wandb-sync: from rank files to W&B runs.
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <string>
+
+#include "command_line.hpp"
+#include "console_progress.hpp"
+#include "ranklog/schema/error.hpp"
+#include "ranklog/sync/curl_transport.hpp"
+#include "ranklog/sync/plan_view.hpp"
+#include "ranklog/sync/push.hpp"
+
+namespace ranklog::sync {
+namespace {
+
+StopFlag stop_flag;
+
+extern "C" void on_signal(int number) {
+  stop_flag.raise(number);
+}
+
+void catch_signals() {
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+bool is_quiet(const Environment& environment) {
+  return is_true(environment("WANDB_SILENT").value_or("")) ||
+         is_true(environment("WANDB_QUIET").value_or(""));
+}
+
+PlanOptions plan_options(const Command& command, const ServerSettings& server) {
+  PlanOptions options;
+  options.strategy = command.strategy;
+  options.main_rank = command.main_rank;
+  options.entity = command.entity;
+  options.default_entity = server.entity;
+  options.project = command.project;
+  options.run_id = command.run_id;
+  options.group = command.group;
+  options.job_type = command.job_type;
+  options.now_ns = system_clock().unix_ns();
+  options.stale_seconds = static_cast<std::int64_t>(command.stale_s);
+  return options;
+}
+
+void refuse_empty(const Plan& plan, const Command& command) {
+  if (!plan.experiments.empty() || !plan.problems.empty()) return;
+  std::string looked;
+  for (const auto& path : command.paths) looked += (looked.empty() ? "" : ", ") + path.string();
+  throw Error(ErrorCode::kUsage,
+              "no rank logs in " + looked + " (looked for <project>/<experiment>/rank-*.db)",
+              "name the folder that training logged into");
+}
+
+// Before anything is sent: what will be.
+void announce(const Plan& plan) {
+  constexpr std::size_t kShown = 20;
+  for (std::size_t i = 0; i < plan.experiments.size() && i < kShown; ++i) {
+    const PlannedExperiment& planned = plan.experiments[i];
+    std::vector<int> ranks;
+    for (const PlannedRun& run : planned.runs) ranks.push_back(run.rank);
+    const std::string of = ranks.empty() ? "" : " (rank " + rank_list(ranks) + ")";
+    std::cerr << planned.experiment.project << '/' << planned.experiment.id << ": strategy "
+              << to_string(planned.strategy) << ", " << count_text(planned.runs.size(), "run") << of << '\n';
+  }
+  if (plan.experiments.size() > kShown) std::cerr << "+" << plan.experiments.size() - kShown << " more\n";
+}
+
+bool confirmed(const Command& command) {
+  if (command.paths_given || command.yes || isatty(STDIN_FILENO) == 0) return true;
+  std::cerr << "Upload? [y/N] ";
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+int show_plan(Plan plan, bool json) {
+  const PlanView view = view_plan(std::move(plan));
+  std::cout << (json ? plan_json(view) : plan_text(view));
+  PushReport report;
+  report.problems = view.plan.problems;
+  for (const PlannedExperiment& planned : view.plan.experiments) {
+    ExperimentReport& experiment = report.experiments.emplace_back();
+    experiment.problems = planned.problems;
+    // A plan that can be carried out in part is partial, as its push would be.
+    for (std::size_t i = 0; i < planned.runs.size(); ++i)
+      experiment.runs.emplace_back().outcome = RunOutcome::kUpToDate;
+  }
+  return exit_status(report);
+}
+
+int push_and_report(const Plan& plan, const Command& command, const ServerSettings& server,
+                    const Environment& environment) {
+  const bool quiet = is_quiet(environment);
+  if (!quiet) announce(plan);
+  if (!confirmed(command)) return kExitFailed;
+  CurlTransport transport({server.verify_tls, server.ca_file, std::string("ranklog/") + RANKLOG_VERSION},
+                          stop_flag);
+  PushOptions options;
+  options.server = server;
+  options.state_dir = command.state_dir;
+  options.patience = std::chrono::milliseconds(static_cast<std::int64_t>(command.timeout_s * 1000));
+  options.parallel_runs = command.parallel;
+  options.skip_synced = command.skip_synced;
+  PushReport report;
+  {
+    ConsoleProgress progress(quiet);
+    report = push(plan, options, {environment, transport, system_clock(), stop_flag, progress});
+  }
+  std::cout << (command.json ? report_json(report) : report_text(report, command.verbose));
+  return exit_status(report);
+}
+
+int run(int argc, char** argv) {
+  const Environment environment = process_environment();
+  const auto parsed = parse_command_line(argc, argv, environment);
+  if (const int* status = std::get_if<int>(&parsed)) return *status;
+  const Command& command = std::get<Command>(parsed);
+  const ServerSettings server = find_server(environment);
+  Plan plan = make_plan(command.paths, plan_options(command, server));
+  refuse_empty(plan, command);
+  if (command.plan_only) return show_plan(std::move(plan), command.json);
+  return push_and_report(plan, command, server, environment);
+}
+
+}  // namespace
+}  // namespace ranklog::sync
+
+int main(int argc, char** argv) {
+  using namespace ranklog;
+  constexpr int kSignalBase = 128;
+  try {
+    sync::catch_signals();
+    return sync::run(argc, argv);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "wandb-sync: %s\n", error.what());
+    if (sync::stop_flag.count() > 0) return kSignalBase + sync::stop_flag.signal_number();
+    return exit_status(error.code());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "wandb-sync: %s\n", error.what());
+    return kExitFailed;
+  }
+}
