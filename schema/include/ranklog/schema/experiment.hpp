@@ -25,7 +25,7 @@ struct Attempt {
   std::string launch_token;
   std::optional<std::int64_t> resume_step;  // the smallest of its files
   std::int64_t start_time_ns = 0;
-  std::vector<RankSegment> segments;  // by rank, then start time
+  std::vector<RankSegment> segments;  // by rank, then start time (a rank started twice under one token)
 
   [[nodiscard]] bool has_rows() const noexcept;
 };
@@ -60,10 +60,11 @@ struct ScanResult {
   std::vector<ScanProblem> problems;    // files that could not be opened
 };
 
-// Finds rank files in `inputs` (log folders, project folders, experiment folders or single .db files, in any
-// order, several copies of one file counted once by project, experiment, token and rank) and groups them.
-// Folders whose name begins with '.' are not entered. Throws Error (kNotFound) for an input that does not
-// exist.
+// Finds rank files in `inputs` (log folders, project folders, experiment folders or single .db files) and
+// groups them. The result is the same whatever the order of the inputs. Copies of one file (the same project,
+// experiment, token, rank, start time, host and pid) count once: the one that goes furthest. Folders whose
+// name begins with '.', and folders inside one that holds rank files, are not entered. Throws Error
+// (kNotFound) for an input that does not exist.
 [[nodiscard]] ScanResult scan(std::span<const std::filesystem::path> inputs);
 
 // What became of one rank file: its end record if it has one; crashed if a later attempt of the experiment

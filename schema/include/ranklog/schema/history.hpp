@@ -24,10 +24,11 @@ struct HistoryRow {
 };
 
 struct HistoryCounts {
-  std::uint64_t rows = 0;             // log() calls read
+  std::uint64_t rows = 0;             // log() calls found, superseded ones included
   std::uint64_t steps = 0;            // rows given out
   std::uint64_t superseded_rows = 0;  // log() calls that a later attempt replaced
-  std::uint64_t backward_steps = 0;   // log() calls whose step was below an earlier one of the same attempt
+  // Of the others: log() calls whose step was below that of an earlier call in the same file.
+  std::uint64_t backward_steps = 0;
 };
 
 // Reads the files of one rank in step order. Rows of earlier attempts at superseded steps are left out; for
