@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <latch>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -190,18 +191,31 @@ TEST(C10dCommunicator, TwoProcessesWithOneRankAreRefused) {
   meeting.size = 2;
   meeting.master_addr = "127.0.0.1";
   meeting.master_port = pick_free_port();
-  meeting.timeout = 2s;
+  meeting.timeout = 20s;
   Endings endings(3);
   const std::vector<int> ranks{0, 1, 1};
+  std::latch all_tried(3);  // the job must still be there when the second rank 1 comes
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < 3; ++i) {
     meeting.rank = ranks[i];
-    threads.push_back(start_rank([meeting] { connect(meeting)->leave(2s); }, endings[i]));
+    const auto try_to_join = [meeting, &all_tried] {
+      std::unique_ptr<Communicator> communicator;
+      try {
+        communicator = connect(meeting);
+      } catch (...) {
+        all_tried.count_down();
+        throw;
+      }
+      all_tried.arrive_and_wait();
+      communicator->leave(2s);
+    };
+    threads.push_back(start_rank(try_to_join, endings[i]));
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(endings[0], std::nullopt);
   EXPECT_NE(endings[1].has_value(), endings[2].has_value()) << "exactly one of the two must be refused";
-  EXPECT_NE(endings[1].value_or(endings[2].value_or("")).find("rank 1 is already taken"), std::string::npos);
+  const std::string refusal = endings[1].value_or(endings[2].value_or(""));
+  EXPECT_NE(refusal.find("rank 1 is already taken"), std::string::npos) << refusal;
 }
 
 TEST(C10dCommunicator, AnotherWorldSizeIsRefused) {

@@ -11,6 +11,7 @@ using Clock = std::chrono::steady_clock;
 constexpr char kFailureKey[] = "failure";
 constexpr char kFailureCountKey[] = "failure-count";
 constexpr char kRollCallKey[] = "roll-call";
+constexpr char kSilentKey[] = "silent";
 constexpr char kGoneKey[] = "gone";
 
 std::string alive_key(int rank) {
@@ -111,9 +112,11 @@ std::vector<int> Roster::call_roll(std::chrono::milliseconds limit) {
   PollPause pause;
   while (true) {
     std::erase_if(silent, [this](int rank) { return keys_.get(alive_key(rank)).has_value(); });
-    if (silent.empty() || Clock::now() >= deadline || failure()) return silent;
+    if (silent.empty() || Clock::now() >= deadline || failure()) break;
     pause.wait();
   }
+  keys_.set(kSilentKey, std::to_string(silent.size()));
+  return silent;
 }
 
 void Roster::answer_roll_call() {
@@ -123,8 +126,9 @@ void Roster::answer_roll_call() {
 void Roster::leave(bool wait_for_all, std::chrono::milliseconds limit) {
   const auto deadline = Clock::now() + limit;
   std::int64_t gone = keys_.add(kGoneKey, 1);
+  const std::int64_t silent = std::stoll(keys_.get(kSilentKey).value_or("0"));
   PollPause pause;
-  while (wait_for_all && gone < size_ && Clock::now() < deadline) {
+  while (wait_for_all && gone + silent < size_ && Clock::now() < deadline) {
     pause.wait();
     gone = keys_.add(kGoneKey, 0);
   }

@@ -39,7 +39,8 @@ class Roster {
   // Answers an open roll call, if there is one. Called by a thread that is never stuck in a collective.
   void answer_roll_call();
 
-  // Counts this rank as gone; `wait_for_all`: returns when every rank is, or after `limit`.
+  // Counts this rank as gone; `wait_for_all`: returns when every rank is that answered the last roll call, if
+  // there was one, or after `limit`.
   void leave(bool wait_for_all, std::chrono::milliseconds limit);
 
  private:

@@ -1,0 +1,179 @@
+#include "local_launcher.hpp"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <optional>
+#include <vector>
+
+#include "ranklog/schema/error.hpp"
+
+extern char** environ;
+
+namespace ranklog {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// After the first failure: until the others are asked to stop, and from then until they are made to.
+constexpr std::chrono::seconds kTimeToNotice{20};
+constexpr std::chrono::seconds kTimeToStop{10};
+
+struct Child {
+  pid_t pid = -1;
+  int rank = 0;
+  bool running = true;
+};
+
+sigset_t watched_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGUSR1}) sigaddset(&set, signal);
+  return set;
+}
+
+std::vector<std::string> environment_of(const LaunchPlan& plan, int local_rank) {
+  const std::vector<std::pair<std::string, std::string>> ours = {
+      {"RANK", std::to_string(plan.node_rank * plan.ranks_here + local_rank)},
+      {"LOCAL_RANK", std::to_string(local_rank)},
+      {"WORLD_SIZE", std::to_string(plan.nodes * plan.ranks_here)},
+      {"LOCAL_WORLD_SIZE", std::to_string(plan.ranks_here)},
+      {"GROUP_RANK", std::to_string(plan.node_rank)},
+      {"MASTER_ADDR", plan.master_addr},
+      {"MASTER_PORT", plan.master_port}};
+  std::vector<std::string> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    bool replaced = false;
+    for (const auto& item : ours) replaced = replaced || item.first == name;
+    if (!replaced) all.emplace_back(text);
+  }
+  for (const auto& [name, value] : ours) all.push_back(name + "=" + value);
+  return all;
+}
+
+class LocalRanks {
+ public:
+  LocalRanks(const LaunchPlan& plan, char** argv) : plan_(plan), argv_(argv) {
+    const sigset_t set = watched_signals();
+    sigprocmask(SIG_BLOCK, &set, &mask_before_);
+  }
+
+  int run() {
+    for (int local_rank = 0; local_rank < plan_.ranks_here; ++local_rank) start(local_rank);
+    while (running() > 0) wait_for_news();
+    return first_failure_.value_or(0);
+  }
+
+ private:
+  [[nodiscard]] int running() const {
+    int count = 0;
+    for (const Child& child : children_) count += child.running ? 1 : 0;
+    return count;
+  }
+
+  void start(int local_rank) {
+    std::vector<std::string> environment = environment_of(plan_, local_rank);
+    std::vector<char*> pointers;
+    for (std::string& entry : environment) pointers.push_back(entry.data());
+    pointers.push_back(nullptr);
+    const pid_t parent = getpid();
+    const pid_t pid = fork();
+    if (pid == 0) become_rank(parent, pointers.data());
+    if (pid < 0) {
+      std::cerr << "ranklog-train: cannot start local rank " << local_rank << ": " << errno_text(errno)
+                << "\n";
+      note_failure(kExitFailed);
+      return;
+    }
+    children_.push_back({pid, plan_.node_rank * plan_.ranks_here + local_rank, true});
+  }
+
+  // In the child. A rank does not outlive the launcher: it is asked to stop as by a preemption.
+  [[noreturn]] void become_rank(pid_t parent, char* const* environment) {
+    sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(kExitFailed);
+    execve("/proc/self/exe", argv_, environment);
+    _exit(kExitFailed);
+  }
+
+  void wait_for_news() {
+    const sigset_t set = watched_signals();
+    const timespec limit{1, 0};
+    siginfo_t news{};
+    const int signal = sigtimedwait(&set, &news, &limit);
+    reap();
+    if (signal > 0 && signal != SIGCHLD) pass_on(signal, news);
+    stop_late_ones();
+  }
+
+  void reap() {
+    for (Child& child : children_) {
+      int status = 0;
+      if (!child.running || waitpid(child.pid, &status, WNOHANG) != child.pid) continue;
+      child.running = false;
+      if (WIFSIGNALED(status)) {
+        std::cerr << "ranklog-train: rank " << child.rank << " (pid " << child.pid
+                  << ") was killed by signal " << WTERMSIG(status) << " (" << strsignal(WTERMSIG(status))
+                  << ")\n";
+        note_failure(128 + WTERMSIG(status));
+      } else if (WEXITSTATUS(status) != 0) {
+        note_failure(WEXITSTATUS(status));
+      }
+    }
+  }
+
+  void note_failure(int status) {
+    if (first_failure_) return;
+    first_failure_ = status;
+    failed_at_ = Clock::now();
+  }
+
+  // Ctrl-C in a terminal reaches the ranks by itself, as they are in the same process group.
+  void pass_on(int signal, const siginfo_t& news) {
+    if (signal == SIGINT && news.si_code == SI_KERNEL) return;
+    send(signal);
+  }
+
+  void stop_late_ones() {
+    if (!first_failure_) return;
+    const auto since = Clock::now() - failed_at_;
+    if (since > kTimeToNotice + kTimeToStop) {
+      send(SIGKILL);
+    } else if (since > kTimeToNotice && !asked_to_stop_) {
+      asked_to_stop_ = true;
+      send(SIGTERM);
+    }
+  }
+
+  void send(int signal) {
+    for (const Child& child : children_) {
+      if (child.running) kill(child.pid, signal);
+    }
+  }
+
+  const LaunchPlan plan_;
+  char** argv_;
+  sigset_t mask_before_{};
+  std::vector<Child> children_;
+  std::optional<int> first_failure_;
+  Clock::time_point failed_at_;
+  bool asked_to_stop_ = false;
+};
+
+}  // namespace
+
+int run_local_ranks(const LaunchPlan& plan, char** argv) {
+  return LocalRanks(plan, argv).run();
+}
+
+}  // namespace ranklog
