@@ -484,28 +484,34 @@ TEST_F(WriterTest, FolderThatCannotBeMadeIsNamedWithReasonAndRemedy) {
 }
 
 // As root every folder is writable: the child becomes somebody else first.
+int open_as_nobody(const std::filesystem::path& log_dir) {
+  constexpr uid_t kNobody = 65534;
+  if (::getuid() == 0 && ::setuid(kNobody) != 0) return 3;
+  try {
+    auto log = Writer::open(options_in(log_dir));
+    return 2;
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    const bool named = error.code() == ErrorCode::kIo && text.find(log_dir.string()) != std::string::npos &&
+                       text.find("Permission denied") != std::string::npos &&
+                       text.find("RANKLOG_DIR") != std::string::npos;
+    if (!named) std::fprintf(stderr, "%s\n", text.c_str());
+    return named ? 0 : 1;
+  }
+}
+
 TEST_F(WriterTest, FolderThatIsNotWritableIsNamedWithReasonAndRemedy) {
-  const auto folder = dir_.path() / "closed";
-  std::filesystem::create_directory(folder);
   constexpr auto kReadOnly = static_cast<std::filesystem::perms>(0555);
-  std::filesystem::permissions(folder, kReadOnly);
-  std::filesystem::permissions(dir_.path(), std::filesystem::perms::all);
-  test::Child child([&] {
-    constexpr uid_t kNobody = 65534;
-    if (::getuid() == 0 && ::setuid(kNobody) != 0) return 3;
-    try {
-      auto log = Writer::open(options_in(folder));
-      return 2;
-    } catch (const Error& error) {
-      const std::string text = error.what();
-      const bool named = error.code() == ErrorCode::kIo && text.find(folder.string()) != std::string::npos &&
-                         text.find("Permission denied") != std::string::npos &&
-                         text.find("RANKLOG_DIR") != std::string::npos;
-      if (!named) std::fprintf(stderr, "%s\n", text.c_str());
-      return named ? 0 : 1;
-    }
-  });
-  EXPECT_EQ(child.wait(), 0);
+  std::filesystem::permissions(dir_.path(), static_cast<std::filesystem::perms>(0755));
+  std::filesystem::create_directory(dir_ / "empty");
+  std::filesystem::permissions(dir_ / "empty", kReadOnly);
+  test::Child cannot_create([&] { return open_as_nobody(dir_ / "empty"); });
+  EXPECT_EQ(cannot_create.wait(), 0);
+
+  std::filesystem::create_directories(dir_ / "used" / "project" / "job");
+  std::filesystem::permissions(dir_ / "used" / "project" / "job", kReadOnly);
+  test::Child cannot_write([&] { return open_as_nobody(dir_ / "used"); });
+  EXPECT_EQ(cannot_write.wait(), 0);
 }
 
 }  // namespace

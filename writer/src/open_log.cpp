@@ -103,6 +103,11 @@ Sealer::Settings sealer_settings(const Settings& settings, const fs::path& path,
   return result;
 }
 
+Recorder::Limits limits_of(const Options& options) {
+  return {std::max<std::size_t>(options.chunk_rows, 1), std::max<std::size_t>(options.queue_bytes, 1),
+          options.when_full, options.strict};
+}
+
 std::shared_ptr<TailSegment> create_first_segment(const Sealer::Settings& settings, unsigned& index) {
   for (index = 1;; ++index) {
     const fs::path path = tail_segment_path(settings.rank_file, index);
@@ -113,10 +118,7 @@ std::shared_ptr<TailSegment> create_first_segment(const Sealer::Settings& settin
   }
 }
 
-}  // namespace
-
-OpenLog open_log(const Settings& settings) {
-  const auto choice = choose_launch(settings);
+OpenLog create_log(const Settings& settings, const LaunchChoice& choice) {
   const auto start_time_ns = unix_time_ns();
   OpenLog log;
   log.identity = make_identity(settings, choice);
@@ -130,14 +132,24 @@ OpenLog open_log(const Settings& settings) {
   auto segment = create_first_segment(sealing, index);
   sealing.next_segment = index + 1;
   sync_folder(log.folder);
-  const Options& options = settings.options;
-  const Recorder::Limits limits{std::max<std::size_t>(options.chunk_rows, 1),
-                                std::max<std::size_t>(options.queue_bytes, 1), options.when_full,
-                                options.strict};
-  log.core = std::make_shared<Core>(limits, first_step(settings, choice, log.path), std::move(segment),
-                                    std::move(sealing), std::move(file.database));
+  log.core = std::make_shared<Core>(limits_of(settings.options), first_step(settings, choice, log.path),
+                                    std::move(segment), std::move(sealing), std::move(file.database));
   log.core->folder = log.folder;
   return log;
+}
+
+}  // namespace
+
+OpenLog open_log(const Settings& settings) {
+  const auto choice = choose_launch(settings);
+  try {
+    return create_log(settings, choice);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kIo) throw;
+    throw Error(
+        ErrorCode::kIo, error.what(),
+        "make " + choice.folder.string() + " writable, or set RANKLOG_DIR (--log-dir) to a folder that is");
+  }
 }
 
 }  // namespace ranklog::writer
