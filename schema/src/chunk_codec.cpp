@@ -76,12 +76,15 @@ void encode_doubles(std::string& out, std::span<const std::uint64_t> bits) {
 }
 
 void decode_doubles(ByteReader& in, std::span<std::uint64_t> bits) {
-  const std::string_view planes = in.take(kDoubleBytes * bits.size());
-  const char* plane = planes.data();
-  for (unsigned shift = 0; shift < 64; shift += 8, plane += bits.size()) {
-    for (std::size_t i = 0; i < bits.size(); ++i) {
-      bits[i] |= static_cast<std::uint64_t>(static_cast<unsigned char>(plane[i])) << shift;
+  const std::size_t count = bits.size();
+  const auto* plane = reinterpret_cast<const unsigned char*>(in.take(kDoubleBytes * count).data());
+  // All planes at once: a pass a plane would read and write the result eight times.
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t value = 0;
+    for (unsigned byte = 0; byte < kDoubleBytes; ++byte) {
+      value |= static_cast<std::uint64_t>(plane[byte * count + i]) << (8 * byte);
     }
+    bits[i] = value;
   }
 }
 

@@ -1,7 +1,7 @@
 #include "ranklog/schema/rank_file.hpp"
 
 #include <algorithm>
-#include <map>
+#include <atomic>
 
 #include "key_table.hpp"
 #include "rank_reader.hpp"
@@ -10,6 +10,31 @@
 
 namespace ranklog {
 namespace {
+
+// One of the few connections of this process that may stay open between calls.
+class KeptConnection {
+ public:
+  KeptConnection() = default;
+  ~KeptConnection() {
+    if (connection_.is_open()) --open_count_;
+  }
+  KeptConnection(const KeptConnection&) = delete;
+  KeptConnection& operator=(const KeptConnection&) = delete;
+
+  [[nodiscard]] Connection* get() noexcept { return connection_.is_open() ? &connection_ : nullptr; }
+  void keep(Connection connection) {
+    if (++open_count_ > kMost) {
+      --open_count_;
+    } else {
+      connection_ = std::move(connection);
+    }
+  }
+
+ private:
+  static constexpr int kMost = 64;
+  static inline std::atomic<int> open_count_{0};
+  Connection connection_;
+};
 
 std::string place_of(const RowGroupInfo& group) {
   return group.id < 0 ? "tail" : "chunk " + std::to_string(group.id);
@@ -33,11 +58,14 @@ struct RankFile::Impl {
   std::vector<MetricDefinition> metrics;
   std::vector<SummaryOverride> summary;
   mutable std::vector<Damage> damage;
+  mutable KeptConnection kept;
 
   void read_index(Snapshot& snapshot);
   void add_tail_groups(std::vector<RowGroup> groups);
   void keep_known_keys(KeyTable& table);
   void note_damage(Damage found) const;
+  template <class Body>
+  auto with_connection(Body body) const;
   [[nodiscard]] RowGroup load_chunk(const RowGroupInfo& group) const;
 
   // The table's rows, then what the tail adds to them.
@@ -51,6 +79,15 @@ void RankFile::Impl::note_damage(Damage found) const {
     return known.place == found.place && known.reason == found.reason;
   };
   if (std::ranges::none_of(damage, same)) damage.push_back(std::move(found));
+}
+
+template <class Body>
+auto RankFile::Impl::with_connection(Body body) const {
+  if (Connection* connection = kept.get()) return body(*connection);
+  Connection connection = connect(path, mode);
+  auto result = body(connection);
+  if (info.end_time_ns) kept.keep(std::move(connection));
+  return result;
 }
 
 // Every key id of every group stands for a name afterwards. A group that names impossible ids is left out.
@@ -93,8 +130,7 @@ void RankFile::Impl::read_index(Snapshot& snapshot) {
 RowGroup RankFile::Impl::load_chunk(const RowGroupInfo& group) const {
   const std::string place = place_of(group);
   try {
-    Connection connection = connect(path, mode);
-    RowGroup rows = read_chunk(connection, group.id);
+    RowGroup rows = with_connection([&](Connection& connection) { return read_chunk(connection, group.id); });
     const auto is_known = [&](const Column& column) { return column.key() < keys.size(); };
     if (rows.rows() != group.rows || !std::ranges::all_of(rows.columns, is_known)) {
       throw Error(ErrorCode::kDamaged, "its rows or keys differ from what the index says");
@@ -112,8 +148,7 @@ std::vector<T> RankFile::Impl::table_and_tail(void (*read)(Connection&, std::uin
                                               const char* table) const {
   std::vector<T> all;
   try {
-    Connection connection = connect(path, mode);
-    read(connection, watermark, all);
+    with_connection([&](Connection& connection) { return read(connection, watermark, all), 0; });
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kDamaged) throw;
     note_damage({std::string("table ") + table, error.what()});

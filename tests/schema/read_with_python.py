@@ -1,0 +1,368 @@
+#!/usr/bin/env python3
+"""Reads rank files by schema/FORMAT.md alone, and compares them with what was logged.
+
+    read_with_python.py WRITER    runs WRITER, which writes sample files and expected.json into a folder
+"""
+
+import json
+import os
+import shutil
+import sqlite3
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+try:
+    import zstandard
+except ImportError:
+    print("skipped: Python's zstandard is missing (Debian: python3-zstandard)")
+    sys.exit(77)
+
+NULL, FLOAT64, INT64, BOOL, STRING, JSON_TEXT = range(6)
+MIXED = 255
+MASK = (1 << 64) - 1
+
+
+class Cursor:
+    """Bytes that are taken from the front."""
+
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, count):
+        if self.at + count > len(self.data):
+            raise ValueError("the data end too early")
+        self.at += count
+        return self.data[self.at - count:self.at]
+
+    def rest(self):
+        return self.take(len(self.data) - self.at)
+
+    def unpack(self, form):
+        return struct.unpack("<" + form, self.take(struct.calcsize("<" + form)))
+
+    def varint(self):
+        value = shift = 0
+        while True:
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+
+
+def signed(value):
+    return value - (1 << 64) if value >> 63 else value
+
+
+# --- Section 4 and 5: envelopes and chunks
+
+
+def open_envelope(data):
+    checksum, compression = struct.unpack_from("<IB", data)
+    if zlib.crc32(data[4:]) != checksum or compression != 0:
+        raise ValueError("damaged envelope")
+    return zstandard.ZstdDecompressor().decompress(data[5:])
+
+
+def integers(cursor, count):
+    values, last, delta = [], 0, 0
+    for _ in range(count):
+        zigzag = cursor.varint()
+        delta = (delta + ((zigzag >> 1) ^ (MASK if zigzag & 1 else 0))) & MASK
+        last = (last + delta) & MASK
+        values.append(last)
+    return values
+
+
+def values_of_kind(cursor, kind, count):
+    if kind == NULL:
+        return [0] * count
+    if kind == FLOAT64:
+        planes = cursor.take(8 * count)
+        return [int.from_bytes(planes[i::count], "little") for i in range(count)]
+    if kind == INT64:
+        return integers(cursor, count)
+    if kind == BOOL:
+        packed = cursor.take((count + 7) // 8)
+        return [packed[i // 8] >> i % 8 & 1 for i in range(count)]
+    lengths = [cursor.varint() for _ in range(count)]
+    return [cursor.take(length) for length in lengths]
+
+
+def column(cursor, rows):
+    tag = cursor.unpack("B")[0]
+    if tag != MIXED:
+        return [(tag, value) for value in values_of_kind(cursor, tag, rows)]
+    kinds = cursor.take(rows)
+    by_kind = {kind: iter(values_of_kind(cursor, kind, kinds.count(kind))) for kind in range(6)}
+    return [(kind, next(by_kind[kind])) for kind in kinds]
+
+
+def chunk_rows(data, keys):
+    cursor = Cursor(open_envelope(data))
+    rows, columns = cursor.varint(), cursor.varint()
+    sequences, steps, times = (integers(cursor, rows) for _ in range(3))
+    values = [{} for _ in range(rows)]
+    for _ in range(columns):
+        key = keys[cursor.varint()]
+        for row, value in zip(values, column(cursor, rows)):
+            row[key] = value
+    assert cursor.at == len(cursor.data)
+    return {s: (signed(step), signed(time), v) for s, step, time, v in zip(sequences, steps, times, values)}
+
+
+def check_stats(row, decoded):
+    """The statistics must say what the chunk's own rows say."""
+    cursor = Cursor(open_envelope(row["stats"]))
+    ranges = [cursor.varint() for _ in range(3)] + list(cursor.unpack("4q"))
+    columns = ["rows", "first_sequence", "last_sequence", "min_step", "max_step", "min_time_ns", "max_time_ns"]
+    assert ranges == [row[name] for name in columns]
+    steps = [step for step, _, _ in decoded.values()]
+    times = [time for _, time, _ in decoded.values()]
+    assert ranges == [len(decoded), min(decoded), max(decoded), min(steps), max(steps), min(times), max(times)]
+    for _ in range(cursor.varint()):
+        key, count, numbers, nans = (cursor.varint() for _ in range(4))
+        low, high, last_kind, last = cursor.unpack("ddBd")
+        values = [value for _, (_, _, row_values) in sorted(decoded.items()) for k, value in row_values.items()
+                  if k == row["keys"][key]]
+        assert count == len(values) == len(decoded)
+        reals = [as_number(value) for value in values if value[0] in (FLOAT64, INT64)]
+        finite = [number for number in reals if number == number]
+        assert (numbers, nans) == (len(finite), len(reals) - len(finite))
+        assert not finite or (low, high) == (min(finite), max(finite))
+        assert last_kind == values[-1][0]
+        number = as_number(values[-1]) if last_kind in (FLOAT64, INT64, BOOL) else 0.0
+        assert last == number or number != number
+    assert cursor.at == len(cursor.data)
+
+
+def as_number(value):
+    kind, bits = value
+    if kind == FLOAT64:
+        return struct.unpack("<d", struct.pack("<Q", bits))[0]
+    return float(signed(bits))
+
+
+# --- Section 6: the tail
+
+
+def frames(data):
+    """The payloads up to a torn end."""
+    at = 0
+    while at + 8 <= len(data):
+        length, checksum = struct.unpack_from("<II", data, at)
+        payload = data[at + 8:at + 8 + length]
+        if length == 0 or len(payload) < length or zlib.crc32(payload) != checksum:
+            return
+        yield payload
+        at += 8 + length
+
+
+def field_value(cursor):
+    kind = cursor.unpack("B")[0]
+    if kind == NULL:
+        return kind, 0
+    if kind == BOOL:
+        return kind, cursor.unpack("B")[0]
+    if kind in (FLOAT64, INT64):
+        return kind, cursor.unpack("Q")[0]
+    return kind, cursor.take(cursor.unpack("I")[0])
+
+
+def read_segment(data, state):
+    if data[:8] != b"RKLGTAIL" or struct.unpack_from("<I", data, 8)[0] != 0:
+        raise ValueError("not a tail segment of version 0")
+    payloads = frames(data[12:])
+    header = next(payloads)
+    meta = state["meta"]
+    if (struct.unpack_from("<I", header)[0], header[4:]) != (meta[b"rank"], meta[b"launch_token"]):
+        return
+    for payload in payloads:
+        cursor = Cursor(payload)
+        kind = cursor.unpack("B")[0]
+        if kind == 1:
+            key = cursor.unpack("I")[0]
+            state["keys"][key] = cursor.rest()
+            continue
+        sequence = cursor.unpack("Q")[0]
+        if sequence <= meta[b"watermark"] or sequence in state["seen"]:
+            continue
+        state["seen"].add(sequence)
+        if kind == 2:
+            step, time, count = cursor.unpack("qqI")
+            fields = [(cursor.unpack("I")[0], field_value(cursor)) for _ in range(count)]
+            state["rows"][sequence] = (step, time, {state["keys"][key]: value for key, value in fields})
+        else:
+            cursor.unpack("q")
+            apply_operation(state, kind, sequence, json.loads(cursor.rest()))
+
+
+def apply_operation(state, kind, sequence, o):
+    if kind == 3:
+        state["config"][o["key"]] = o["json"]
+    elif kind == 4:
+        state["metrics"][o["name"]] = [o["step_metric"], o["hidden"], o["step_sync"], o["summary"], o["goal"]]
+    elif kind == 5:
+        state["summary"][o["key"]] = o["json"]
+    elif kind == 6:
+        state["events"].append([sequence, o.get("step"), o["kind"], o["json"]])
+    elif kind == 7:
+        files = [[f["name"], f["path"], f["size"], f["md5"], f["sha256"]] for f in o["files"]]
+        state["artifacts"].append([sequence, o["name"], o["type"], o["description"], o.get("step"), o["aliases"],
+                                   o["tags"], o["metadata"], files])
+
+
+# --- Sections 2, 3 and 7: the database
+
+
+def open_database(path):
+    connection = sqlite3.connect(path)
+    connection.text_factory = bytes  # a logged text need not be UTF-8
+    connection.row_factory = sqlite3.Row
+    connection.isolation_level = None
+    assert connection.execute("PRAGMA application_id").fetchone()[0] == 0x524B4C47
+    assert connection.execute("PRAGMA user_version").fetchone()[0] == 0
+    assert connection.execute("PRAGMA integrity_check").fetchone()[0] == b"ok"
+    return connection
+
+
+def read_meta(connection):
+    return {name: value for name, value in connection.execute("SELECT name, value FROM meta")}
+
+
+def text(value):
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def read_tables(connection, state):
+    def query(sql):
+        return connection.execute(sql)
+
+    state["keys"] = {key: path for key, path in query("SELECT id, path FROM key")}
+    for row in query("SELECT * FROM chunk ORDER BY id"):
+        decoded = chunk_rows(row["data"], state["keys"])
+        check_stats({**{name: row[name] for name in row.keys()}, "keys": state["keys"]}, decoded)
+        state["rows"].update(decoded)
+    state["config"] = {text(k): text(v) for k, v in query("SELECT key, json FROM config ORDER BY position")}
+    state["summary"] = {text(k): text(v) for k, v in query("SELECT key, json FROM summary ORDER BY position")}
+    for row in query("SELECT name, step_metric, hidden, step_sync, summary, goal FROM metric ORDER BY position"):
+        name, step_metric, hidden, step_sync, summary, goal = map(text, row)
+        state["metrics"][name] = [step_metric, bool(hidden), bool(step_sync), json.loads(summary), goal]
+    for row in query("SELECT sequence, step, kind, json FROM event ORDER BY sequence"):
+        state["events"].append([text(value) for value in row])
+    for row in query("SELECT sequence, name, type, description, step, aliases, tags, metadata FROM artifact "
+                     "ORDER BY sequence"):
+        sequence, name, kind, description, step, aliases, tags, metadata = map(text, row)
+        files = query(f"SELECT name, path, size, md5, sha256 FROM artifact_file WHERE artifact = {sequence} "
+                      "ORDER BY position")
+        state["artifacts"].append([sequence, name, kind, description, step, json.loads(aliases), json.loads(tags),
+                                   metadata, [[text(value) for value in f] for f in files]])
+
+
+def open_segments(path):
+    stem = os.path.basename(path)[:-len(".db")] + ".tail."
+    folder = os.path.dirname(path)
+    indices = sorted(int(name[len(stem):]) for name in os.listdir(folder) if name.startswith(stem))
+    return [open(os.path.join(folder, stem + str(index)), "rb") for index in indices]
+
+
+def read_rank_file(path):
+    connection = open_database(path)
+    state = {"rows": {}, "metrics": {}, "events": [], "artifacts": [], "seen": set()}
+    has_ended = b"end_time_ns" in read_meta(connection)
+    segments = [] if has_ended else open_segments(path)
+    connection.execute("BEGIN")
+    state["meta"] = read_meta(connection)
+    read_tables(connection, state)
+    assert state["meta"][b"rows"] == len(state["rows"])
+    for segment in segments:
+        with segment:
+            read_segment(segment.read(), state)
+    connection.close()
+    return state
+
+
+# --- Section 8: attempts and history (files of one experiment)
+
+
+def history(files, rank):
+    attempts = {}
+    for state in files:
+        attempts.setdefault(state["meta"][b"launch_token"], []).append(state)
+
+    def start(token):
+        members = attempts[token]
+        zero = [s["meta"][b"start_time_ns"] for s in members if s["meta"][b"rank"] == 0]
+        return min(zero or [s["meta"][b"start_time_ns"] for s in members]), token
+
+    order = sorted(attempts, key=start)
+    resume_steps = []
+    for token in order:
+        steps = [s["meta"][b"resume_step"] for s in attempts[token] if b"resume_step" in s["meta"]]
+        has_rows = any(s["rows"] for s in attempts[token])
+        resume_steps.append(min(steps) if steps and has_rows else None)
+    merged, superseded = {}, 0
+    for number, token in enumerate(order):
+        cut = min((s for s in resume_steps[number + 1:] if s is not None), default=None)
+        members = [s for s in attempts[token] if s["meta"][b"rank"] == rank]
+        for state in sorted(members, key=lambda s: s["meta"][b"start_time_ns"]):
+            for _, (step, time, values) in sorted(state["rows"].items()):
+                if cut is not None and step >= cut:
+                    superseded += 1
+                    continue
+                row = merged.setdefault(step, [step, 0, 0, {}])
+                row[1:3] = time, number
+                row[3].update(values)
+    return [merged[step] for step in sorted(merged)], superseded
+
+
+# --- The comparison
+
+
+def check_with_sqlite_shell(path):
+    shell = shutil.which("sqlite3")
+    if shell:
+        answer = subprocess.run([shell, path, "pragma integrity_check"], capture_output=True, text=True, check=True)
+        compare("the sqlite3 shell's answers", answer.stdout.strip(), "ok")
+
+
+def plain_values(values):
+    return {key.hex(): [kind, value.hex() if isinstance(value, bytes) else value]
+            for key, (kind, value) in values.items()}
+
+
+def compare(what, got, expected):
+    if got != expected:
+        sys.exit(f"{what} differ:\n  read     {got!r:.2000}\n  expected {expected!r:.2000}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.argv[1], folder], check=True)
+        with open(os.path.join(folder, "expected.json"), encoding="utf-8") as file:
+            expected = json.load(file)
+        states = []
+        for logged in expected["files"]:
+            name = logged["file"]
+            state = read_rank_file(os.path.join(folder, name))
+            states.append(state)
+            check_with_sqlite_shell(os.path.join(folder, name))
+            rows = [{"sequence": s, "step": step, "time_ns": time, "values": plain_values(values)}
+                    for s, (step, time, values) in sorted(state["rows"].items())]
+            compare(f"{name}: row counts", len(rows), len(logged["rows"]))
+            for row, want in zip(rows, logged["rows"]):
+                compare(f"{name}: rows", row, want)
+            for part in ("config", "summary", "metrics", "events", "artifacts"):
+                compare(f"{name}: {part}", state[part], logged[part])
+        rows, superseded = history(states, 0)
+        compare("histories", [[step, time, attempt, plain_values(values)] for step, time, attempt, values in rows],
+                expected["history"])
+        compare("superseded rows", superseded, expected["superseded_rows"])
+        assert superseded > 0 and len(rows) > 50, "or the sample shows nothing"
+        print(f"{len(states)} files, {sum(len(s['rows']) for s in states)} rows, {len(rows)} steps: all as logged")
+
+
+main()
