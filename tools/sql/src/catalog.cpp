@@ -71,7 +71,7 @@ std::shared_ptr<const RowGroup> Catalog::load(const std::shared_ptr<const OpenFi
     ++counts_.groups_loaded;
     groups_.push_front({open, group, rows, bytes_of(*rows, info)});
   } catch (const Error& error) {
-    report(error.code(), open->file.path().string() + ": " + error.what());
+    report(error.code(), error.what());
     return nullptr;
   }
   group_bytes_ += groups_.front().bytes;

@@ -1,6 +1,7 @@
 #pragma once
 // One read-only SQL question to the logs.
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,7 +17,7 @@ namespace ranklog::sql {
 // A value of a result: NULL, INTEGER, REAL, TEXT or BLOB.
 struct Blob {
   std::string bytes;
-  friend bool operator==(const Blob&, const Blob&) = default;
+  friend auto operator<=>(const Blob&, const Blob&) = default;
 };
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string, Blob>;
 

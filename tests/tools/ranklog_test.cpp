@@ -1,0 +1,367 @@
+// The program as its user meets it: what it prints and how it ends.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "logs.hpp"
+#include "plain_table.hpp"
+#include "program.hpp"
+#include "support/temp_dir.hpp"
+
+namespace ranklog {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::identity_of_rank;
+using test::Ran;
+using test::RankFileBuilder;
+using test::TempDir;
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+bool holds(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+int lines_in(const std::string& text) {
+  return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+}
+
+class RanklogProgram : public ::testing::Test {
+ protected:
+  Ran run(const std::vector<std::string>& arguments,
+          const std::map<std::string, std::string>& variables = {}) {
+    return test::run_program(RANKLOG_PROGRAM, arguments, dir_.path(), variables);
+  }
+
+  Identity identity(const std::string& experiment, int rank, int world_size) {
+    Identity who = identity_of_rank(rank, world_size);
+    who.project = "digits";
+    who.experiment = experiment;
+    who.group = "demo";
+    return who;
+  }
+
+  fs::path path_of(const Identity& who, int number = 0) {
+    return test::rank_path(dir_ / "ranklog", who, number);
+  }
+
+  // `ranks` of `world_size` ranks with 20 steps of loss each.
+  void write(const std::string& experiment, const std::vector<int>& ranks, int world_size,
+             std::optional<EndState> end = EndState::kFinished) {
+    for (const int rank : ranks) {
+      const Identity who = identity(experiment, rank, world_size);
+      RankFileBuilder file(path_of(who), who, now_ns());
+      for (int step = 0; step < 20; ++step) {
+        file.row(step, {{"loss", 2.0 / (1 + step) + rank}, {"train/lr", 0.1}});
+      }
+      if (end) file.finish(*end, *end == EndState::kFinished ? 0 : 1);
+    }
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(RanklogProgram, HelpNamesEveryCommandAndTheExitStatuses) {
+  const Ran ran = run({"--help"});
+  EXPECT_EQ(ran.status, 0);
+  for (const char* part : {"ls", "query", "plot", "Exit status", "RANKLOG_DIR"}) {
+    EXPECT_TRUE(holds(ran.out, part)) << part;
+  }
+  for (const char* command : {"ls", "query", "plot"}) {
+    const Ran help = run({command, "--help"});
+    EXPECT_EQ(help.status, 0);
+    EXPECT_TRUE(holds(help.out, "Examples")) << command;
+  }
+  EXPECT_EQ(run({"--version"}).status, 0);
+  EXPECT_TRUE(holds(run({"--version"}).out, "ranklog "));
+}
+
+TEST_F(RanklogProgram, MistypedCommandsAndFlagsSuggestTheNearest) {
+  const Ran command = run({"qurey", "SELECT 1"});
+  EXPECT_EQ(command.status, 2);
+  EXPECT_TRUE(holds(command.err, "did you mean query?")) << command.err;
+  EXPECT_EQ(lines_in(command.err), 1);
+  const Ran flag = run({"ls", "--jsn"});
+  EXPECT_EQ(flag.status, 2);
+  EXPECT_TRUE(holds(flag.err, "--json")) << flag.err;
+  EXPECT_EQ(lines_in(flag.err), 1);
+  EXPECT_EQ(run({}).status, 2);
+  EXPECT_EQ(run({"plot"}).status, 2);
+}
+
+TEST_F(RanklogProgram, AFolderWithoutLogsSaysWhatToDoNext) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"ls"}, {"ls", "."}, {"query", "SELECT 1"}, {"plot", "loss", "."}}) {
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.status, 1) << arguments[0];
+    EXPECT_EQ(ran.out, "");
+    EXPECT_TRUE(holds(ran.err, "no logs in")) << ran.err;
+    EXPECT_TRUE(holds(ran.err, "RANKLOG_DIR")) << ran.err;
+    EXPECT_EQ(lines_in(ran.err), 1) << ran.err;
+  }
+  const Ran missing = run({"ls", "nowhere"});
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_TRUE(holds(missing.err, "nowhere")) << missing.err;
+}
+
+TEST_F(RanklogProgram, LsTellsFinishedFromRunningFromCrashed) {
+  write("done", {0, 1}, 2);
+  write("failed", {0}, 1, EndState::kFailed);
+  {
+    Identity who = identity("running", 0, 4);
+    who.pid = getpid();
+    who.pid_start_ticks = 0;  // filled below
+    std::ifstream stat("/proc/self/stat");
+    std::string word;
+    for (int field = 1; field <= 22; ++field) stat >> word;
+    who.pid_start_ticks = std::stoull(word);
+    std::array<char, 256> host{};
+    gethostname(host.data(), host.size() - 1);
+    who.host = host.data();
+    RankFileBuilder(path_of(who), who, now_ns()).row(0, {{"loss", 1.0}});
+    who.experiment = "crashed";
+    who.pid_start_ticks += 1;  // somebody else's pid
+    RankFileBuilder(path_of(who), who, now_ns()).row(0, {{"loss", 1.0}});
+  }
+  const Ran ran = run({"ls", "--json"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  std::map<std::string, json> found;
+  for (const json& experiment : json::parse(ran.out)["experiments"])
+    found[experiment["experiment"]] = experiment;
+  ASSERT_EQ(found.size(), 4u) << ran.out;
+  EXPECT_EQ(found["done"]["state"], "finished");
+  EXPECT_EQ(found["failed"]["state"], "failed");
+  EXPECT_EQ(found["running"]["state"], "running");
+  EXPECT_EQ(found["crashed"]["state"], "crashed");
+  EXPECT_EQ(found["done"]["rows"], 40);
+  EXPECT_EQ(found["done"]["last_step"], 19);
+  EXPECT_EQ(found["done"]["group"], "demo");
+  EXPECT_EQ(found["running"]["ranks"], json({0}));
+  EXPECT_EQ(found["running"]["missing_ranks"], json({1, 2, 3}));
+  EXPECT_GT(found["done"]["size"].get<std::int64_t>(), 1000);
+  EXPECT_EQ(found["done"]["started"].get<std::string>().size(), 24u);
+}
+
+TEST_F(RanklogProgram, LsShowsRanksFoundOfExpected) {
+  write("partial", {0, 2}, 4);
+  const Ran table = run({"ls"});
+  EXPECT_EQ(table.status, 0);
+  EXPECT_TRUE(holds(table.out, "2/4")) << table.out;
+  EXPECT_TRUE(holds(table.out, "partial")) << table.out;
+  EXPECT_EQ(lines_in(table.out), 2);
+  const Ran longer = run({"ls", "-l"});
+  EXPECT_TRUE(holds(longer.out, "rank-00002.db")) << longer.out;
+  EXPECT_TRUE(holds(longer.out, "no file of ranks 1 3")) << longer.out;
+}
+
+TEST_F(RanklogProgram, LsFindsTheFolderByVariableAndByArgument) {
+  write("there", {0}, 1);
+  fs::rename(dir_ / "ranklog", dir_ / "elsewhere");
+  EXPECT_EQ(run({"ls"}).status, 1);
+  EXPECT_TRUE(holds(run({"ls"}, {{"RANKLOG_DIR", (dir_ / "elsewhere").string()}}).out, "there"));
+  EXPECT_TRUE(holds(run({"ls", "elsewhere"}).out, "there"));
+  EXPECT_TRUE(holds(run({"ls", "elsewhere/digits/there/rank-00000.db"}).out, "there"));
+}
+
+TEST_F(RanklogProgram, UnreadableFilesAreNamedAndTheRestIsShown) {
+  write("good", {0}, 2);
+  test::write_file(dir_ / "ranklog/digits/good/rank-00001.db",
+                   "this is no database at all, but long enough to be one");
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"ls"}, {"query", "SELECT count(*) FROM points"}, {"plot", "loss"}}) {
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.status, 5) << arguments[0] << ran.err;
+    EXPECT_TRUE(holds(ran.err, "rank-00001.db")) << ran.err;
+    EXPECT_EQ(lines_in(ran.err), 1) << ran.err;
+    EXPECT_FALSE(ran.out.empty());
+  }
+  const json listed = json::parse(run({"ls", "--json"}).out);
+  EXPECT_EQ(listed["experiments"].size(), 1u);
+  EXPECT_EQ(listed["problems"].size(), 1u);
+}
+
+TEST_F(RanklogProgram, LsReadsNoPoints) {
+  write("big", {0}, 1);
+  const fs::path path = path_of(identity("big", 0, 1));
+  test::PlainDatabase raw(path.string());
+  raw.execute("UPDATE chunk SET data = x'00'");  // decoding any chunk would now fail
+  const Ran ran = run({"ls", "-l"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_TRUE(holds(ran.out, "finished"));
+  // series and runs need none either; points does, and says so.
+  EXPECT_EQ(run({"query", "SELECT count FROM series"}).status, 0);
+  const Ran points = run({"query", "SELECT count(*) FROM points"});
+  EXPECT_EQ(points.status, 5);
+  EXPECT_TRUE(holds(points.err, "rank-00000.db")) << points.err;
+}
+
+TEST_F(RanklogProgram, QueryPrintsTheSameRowsInEveryFormat) {
+  write("e", {0, 1, 2, 3}, 4);
+  const std::string sql =
+      "SELECT rank, count(*) AS steps, max(value) AS most FROM points WHERE key = 'loss' GROUP BY rank";
+  const Ran table = run({"query", sql});
+  EXPECT_EQ(table.status, 0) << table.err;
+  EXPECT_EQ(table.out,
+            "rank  steps  most\n"
+            "   0     20     2\n"
+            "   1     20     3\n"
+            "   2     20     4\n"
+            "   3     20     5\n");
+  EXPECT_EQ(run({"query", "--csv", sql}).out, "rank,steps,most\n0,20,2\n1,20,3\n2,20,4\n3,20,5\n");
+  EXPECT_EQ(run({"query", "--ndjson", sql + " LIMIT 1"}).out, "{\"rank\":0,\"steps\":20,\"most\":2}\n");
+  EXPECT_EQ(json::parse(run({"query", "--json", sql}).out)[3],
+            json({{"rank", 3}, {"steps", 20}, {"most", 5.0}}));
+  EXPECT_EQ(run({"query", "--json", "--csv", sql}).status, 2);
+}
+
+TEST_F(RanklogProgram, QueryMistakesGetOneLineAndAHint) {
+  write("e", {0}, 1);
+  const auto hint = [&](const std::string& sql) {
+    const Ran ran = run({"query", sql});
+    EXPECT_EQ(ran.status, 2) << sql;
+    EXPECT_EQ(ran.out, "") << sql;
+    EXPECT_EQ(lines_in(ran.err), 1) << ran.err;
+    return ran.err;
+  };
+  EXPECT_TRUE(holds(hint("SELECT * FORM points"), "near \"FORM\""));
+  EXPECT_TRUE(holds(hint("SELECT * FROM point"), "did you mean points?"));
+  EXPECT_TRUE(holds(hint("SELECT * FROM nothing_like_it"), "the tables are points, history"));
+  EXPECT_TRUE(holds(hint("SELECT rnk FROM points"), "did you mean rank?"));
+  EXPECT_TRUE(holds(hint("SELECT loss FROM points"), "WHERE key = 'loss'"));
+  EXPECT_TRUE(holds(hint("DELETE FROM points"), "only be read"));
+  EXPECT_TRUE(holds(hint("ATTACH 'x.db' AS x"), "only be read"));
+  EXPECT_TRUE(holds(hint(""), "SQL is missing"));
+  EXPECT_FALSE(fs::exists(dir_ / "x.db"));
+}
+
+TEST_F(RanklogProgram, QuerySchemaListsTablesAndColumns) {
+  for (const auto& arguments :
+       std::vector<std::vector<std::string>>{{"query", "--schema"}, {"query", ".schema"}}) {
+    const Ran ran = run(arguments);  // needs no logs
+    EXPECT_EQ(ran.status, 0);
+    for (const char* part :
+         {"points", "history", "series", "runs", "config", "events", "artifacts", "local_rank"}) {
+      EXPECT_TRUE(holds(ran.out, part)) << part;
+    }
+  }
+  EXPECT_EQ(json::parse(run({"query", "--schema", "--json"}).out).size(), 7u);
+}
+
+TEST_F(RanklogProgram, ExperimentsAreChosenById) {
+  write("first", {0}, 1);
+  write("second", {0}, 1);
+  const std::string sql = "SELECT DISTINCT experiment FROM points ORDER BY experiment";
+  EXPECT_EQ(run({"query", "--csv", sql}).out, "experiment\nfirst\nsecond\n");
+  EXPECT_EQ(run({"query", "--csv", "-e", "sec*", sql}).out, "experiment\nsecond\n");
+  const Ran wrong = run({"ls", "-e", "secnd"});
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_TRUE(holds(wrong.err, "did you mean second?")) << wrong.err;
+  const Ran plot = run({"plot", "loss"});
+  EXPECT_EQ(plot.status, 0);
+  EXPECT_TRUE(holds(plot.err, "of 2 experiments, the newest is shown: second")) << plot.err;
+  const Ran both = run({"plot", "loss", "-e", "*"});
+  EXPECT_TRUE(holds(both.out, "first rank 0") && holds(both.out, "second rank 0")) << both.out;
+}
+
+TEST_F(RanklogProgram, PlotShowsEveryRankWithALegend) {
+  write("e", {0, 1, 2, 3}, 4);
+  const Ran ran = run({"plot", "loss", "--width", "70", "--height", "20"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_LE(lines_in(ran.out), 20) << ran.out;
+  EXPECT_TRUE(holds(ran.out, "loss  digits/e")) << ran.out;
+  EXPECT_TRUE(holds(ran.out, "● rank 0  ○ rank 1  ■ rank 2  □ rank 3")) << ran.out;
+  EXPECT_TRUE(holds(ran.out, "80 points")) << ran.out;
+  EXPECT_FALSE(holds(ran.out, "\x1b")) << "no colours into a pipe";
+  const Ran some = run({"plot", "loss", "--ranks", "1,3", "--steps", "5:9"});
+  EXPECT_TRUE(holds(some.out, "10 points")) << some.out;
+  EXPECT_FALSE(holds(some.out, "rank 0")) << some.out;
+  EXPECT_TRUE(holds(run({"plot", "loss", "--color", "always"}).out, "\x1b[36m"));
+  EXPECT_FALSE(holds(run({"plot", "loss"}, {{"NO_COLOR", "1"}}).out, "\x1b"));
+  const Ran ascii = run({"plot", "loss", "--ascii"});
+  for (const char c : ascii.out) ASSERT_LT(static_cast<unsigned char>(c), 0x80) << ascii.out;
+}
+
+TEST_F(RanklogProgram, PlotTakesSeveralKeysAndAttemptsAsOneCurve) {
+  Identity who = identity("e", 0, 1);
+  {
+    RankFileBuilder file(path_of(who), who, now_ns());
+    for (int step = 0; step < 10; ++step) file.row(step, {{"loss", 1.0}, {"lr", 2.0}});
+  }
+  who.launch_token = "again";
+  who.resume_step = 5;
+  RankFileBuilder file(path_of(who, 1), who, now_ns() + 1'000'000);
+  for (int step = 5; step < 15; ++step) file.row(step, {{"loss", 3.0}});
+  file.row(14, {{"loss", 4.0}});  // the later value of a step counts
+  file.finish();
+  const Ran ran = run({"plot", "loss", "-k", "lr", "--height", "15"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_TRUE(holds(ran.out, "loss rank 0") && holds(ran.out, "lr rank 0")) << ran.out;
+  EXPECT_TRUE(holds(ran.out, "20 points")) << ran.out;  // loss: 15 steps; lr: 5 that stand
+}
+
+TEST_F(RanklogProgram, PlotCountsWhatItCannotDraw) {
+  const Identity who = identity("e", 0, 1);
+  RankFileBuilder file(path_of(who), who, now_ns());
+  for (int step = 0; step < 50; ++step) file.row(step, {{"loss", step % 5 == 0 ? std::nan("") : 1.0 * step}});
+  file.row(50, {{"loss", INFINITY}}).row(51, {{"loss", "text"}}).finish();
+  const Ran ran = run({"plot", "loss"});
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_TRUE(holds(ran.out, "40 points; not drawn: 10 NaN, 1 infinite, 1 not a number")) << ran.out;
+  const Ran none = run({"plot", "loss", "--steps", "50:"});
+  EXPECT_EQ(none.status, 1);
+  EXPECT_TRUE(holds(none.err, "nothing to draw")) << none.err;
+}
+
+TEST_F(RanklogProgram, PlotOfAnUnknownKeySuggestsTheNearest) {
+  write("e", {0}, 1);
+  const Ran ran = run({"plot", "los"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_TRUE(holds(ran.err, "did you mean loss?")) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "keys here: loss, train/lr")) << ran.err;
+  const Ran rank = run({"plot", "loss", "--ranks", "7"});
+  EXPECT_EQ(rank.status, 1);
+  EXPECT_EQ(run({"plot", "loss", "--ranks", "x"}).status, 2);
+  EXPECT_EQ(run({"plot", "loss", "--smooth", "1.5"}).status, 2);
+  EXPECT_EQ(run({"plot", "loss", "--width", "5"}).status, 2);
+}
+
+TEST_F(RanklogProgram, PlotOfManyRanksShowsAFewAndSaysSo) {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < 20; ++rank) ranks.push_back(rank);
+  write("e", ranks, 20);
+  const Ran ran = run({"plot", "loss"});
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_TRUE(holds(ran.err, "of 20 ranks, these are shown: 0,2,5,8,10,13,16,19")) << ran.err;
+  EXPECT_TRUE(holds(ran.out, "160 points")) << ran.out;
+}
+
+TEST_F(RanklogProgram, ReadingChangesNothingOnDisk) {
+  write("e", {0}, 1);
+  write("live", {0}, 1, std::nullopt);
+  const auto snapshot = [&] {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(dir_ / "ranklog")) {
+      if (entry.is_regular_file()) files[entry.path().string()] = test::read_file(entry.path());
+    }
+    return files;
+  };
+  const auto before = snapshot();
+  (void)run({"ls", "-l"});
+  (void)run({"query", "SELECT * FROM points"});
+  (void)run({"plot", "loss"});
+  EXPECT_EQ(snapshot(), before);
+}
+
+}  // namespace
+}  // namespace ranklog
