@@ -45,6 +45,7 @@ TEST(SqlDatabase, NothingButReadingIsAllowed) {
            std::string("UPDATE points SET value = 0"),
            std::string("DELETE FROM points"),
            std::string("DROP TABLE points"),
+           std::string("UPDATE sqlite_master SET sql = ''"),
            std::string("PRAGMA journal_mode = DELETE"),
            std::string("PRAGMA writable_schema = 1"),
            std::string("SELECT load_extension('x')"),
@@ -84,8 +85,7 @@ TEST(SqlDatabase, ManyRankFilesAreOneTable) {
     const Identity who = identity_of_rank(rank, kRanks);
     RankFileBuilder(test::rank_path(dir.path(), who), who)
         .row(0, {{"loss", rank * 0.5}, {"big", rank}})
-        .row(1, {{"loss", rank * 2.0}})
-        .finish();
+        .row(1, {{"loss", rank * 2.0}});
   }
   const auto catalog = test::open_logs(dir.path());
   sql::Database database(catalog);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kFooter =
     "PATHS are log folders, project or experiment folders, or rank files, live or finished; without any,\n"
-    "RANKLOG_DIR or ./ranklog is read. Nothing is ever written to them.\n"
+    "RANKLOG_DIR or ./ranklog is read. Reading changes no log and holds up no training.\n"
     "\n"
     "Exit status: 0 all well; 1 not found, or something could not be read; 2 wrong usage;\n"
     "5 damaged files, and nothing else wrong (the rest was read); 128 + n stopped by signal n.\n";

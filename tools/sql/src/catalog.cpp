@@ -12,6 +12,15 @@ std::size_t bytes_of(const RowGroup& group, const RowGroupInfo& info) {
 
 }  // namespace
 
+OpenFile::OpenFile(RankFile opened) : file(std::move(opened)) {
+  for (const KeyPath& key : file.keys()) keys.push_back(key.display());
+  std::uint64_t values = 0;
+  for (const RowGroupInfo& info : file.row_groups()) {
+    values_before.push_back(values);
+    values += info.rows * info.series.size();
+  }
+}
+
 Catalog::Catalog(std::vector<Experiment> experiments) : experiments_(std::move(experiments)) {
   for (const Experiment& experiment : experiments_) {
     for (const Attempt& attempt : experiment.attempts) {
@@ -33,9 +42,8 @@ std::shared_ptr<const OpenFile> Catalog::open(const SourceFile& source) {
     return open_files_.front().open;
   }
   try {
-    auto open = std::make_shared<OpenFile>(OpenFile{RankFile::open(source.segment->path), {}});
+    auto open = std::make_shared<const OpenFile>(RankFile::open(source.segment->path));
     ++counts_.files_opened;
-    for (const KeyPath& key : open->file.keys()) open->keys.push_back(key.display());
     for (const Damage& damage : open->file.damage()) {
       report(ErrorCode::kDamaged, source.segment->path.string() + ": " + damage.place + ": " + damage.reason);
     }

@@ -81,6 +81,7 @@ class HistoryRows : public Rows {
     const StepRange steps = filter_.range(kStep);
     while (!filter_.impossible()) {
       while (history_ && history_->next(row_)) {
+        ++ordinal_;
         if (row_.step > steps.high) break;
         if (row_.step >= steps.low) return true;
       }
@@ -88,6 +89,8 @@ class HistoryRows : public Rows {
     }
     return false;
   }
+
+  std::int64_t row_id() const override { return row_id_of(*source_, ordinal_); }
 
   void column(sqlite3_context* out, int index) override {
     if (index == kStep) return sqlite3_result_int64(out, row_.step);
@@ -115,6 +118,7 @@ class HistoryRows : public Rows {
         catalog_.report(error.code(), error.what());
         continue;
       }
+      ordinal_ = 0;
       column_of_.clear();
       for (const KeyPath& key : history_->keys()) {
         const auto at = std::find(keys_.begin(), keys_.end(), key.display());
@@ -152,6 +156,7 @@ class HistoryRows : public Rows {
   std::unique_ptr<RankHistory> history_;
   std::vector<std::size_t> column_of_;  // index into keys_ by index into history_->keys()
   HistoryRow row_;
+  std::uint64_t ordinal_ = 0;  // of the row in its rank's history
 };
 
 class HistoryTable : public Table {

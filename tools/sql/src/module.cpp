@@ -34,7 +34,8 @@ std::vector<TableHelp> describe_tables() {
   std::vector<TableHelp> tables;
   for (const TableKind& kind : table_kinds()) {
     TableHelp help{kind.name, kind.help, {}};
-    for (const ColumnSpec& column : kind.make(nothing, {})->columns()) {
+    const auto table = kind.make(nothing, {});
+    for (const ColumnSpec& column : table->columns()) {
       help.columns.push_back({column.name, column.type, column.hidden, column.help});
     }
     tables.push_back(std::move(help));

@@ -13,6 +13,8 @@ bool PointReader::next(Point& point) {
   }
   const Column& column = *columns_[next_column_++];
   point.source = source_;
+  point.ordinal = open_->values_before[next_group_ - 1] + row_ * group_->columns.size() +
+                  static_cast<std::uint64_t>(&column - group_->columns.data());
   point.sequence = group_->sequence[row_];
   point.step = group_->step[row_];
   point.time_ns = group_->time_ns[row_];

@@ -58,6 +58,8 @@ class PointRows : public Rows {
 
   bool next() override { return reader_.next(point_); }
 
+  std::int64_t row_id() const override { return row_id_of(*point_.source, point_.ordinal); }
+
   void column(sqlite3_context* out, int index) override {
     switch (index) {
       case kStep:

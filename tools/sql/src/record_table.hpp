@@ -40,6 +40,8 @@ class RecordRows : public Rows {
     return true;
   }
 
+  std::int64_t row_id() const override { return row_id_of(*source_, next_record_); }
+
   void column(sqlite3_context* out, int index) override {
     if (index < kPlaceColumns) return result_place(out, index, *source_);
     if (index == reader_.all_attempts) return sqlite3_result_int(out, all_attempts_ ? 1 : 0);

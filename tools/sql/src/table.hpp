@@ -29,7 +29,15 @@ class Rows {
   virtual ~Rows() = default;
   [[nodiscard]] virtual bool next() = 0;  // false at the end
   virtual void column(sqlite3_context* out, int index) = 0;
+  // Of the row, and the same in every scan: SQLite reads A OR B in two scans and tells by it what it has
+  // seen.
+  [[nodiscard]] virtual std::int64_t row_id() const = 0;
 };
+
+// Room for 8 M files with 2^40 rows each.
+[[nodiscard]] inline std::int64_t row_id_of(const SourceFile& source, std::uint64_t ordinal) {
+  return static_cast<std::int64_t>((std::uint64_t{source.index} << 40) + ordinal);
+}
 
 class Table {
  public:

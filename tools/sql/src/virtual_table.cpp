@@ -25,7 +25,6 @@ struct Cursor : sqlite3_vtab_cursor {
   Cursor() : sqlite3_vtab_cursor{} {}
   std::unique_ptr<Rows> rows;
   bool at_end = true;
-  sqlite3_int64 row = 0;
 };
 
 VirtualTable& of(sqlite3_vtab* table) {
@@ -143,7 +142,6 @@ int next(sqlite3_vtab_cursor* base) {
   return guarded(&base->pVtab->zErrMsg, [&] {
     Cursor& cursor = of(base);
     cursor.at_end = !cursor.rows->next();
-    ++cursor.row;
     return SQLITE_OK;
   });
 }
@@ -159,7 +157,6 @@ int filter(sqlite3_vtab_cursor* base, int /*number*/, const char* plan, int coun
       wanted.add(column, table.columns()[static_cast<std::size_t>(column)].pushdown, operation, values[i]);
     }
     of(base).rows = table.scan(wanted);
-    of(base).row = 0;
     return SQLITE_OK;
   });
   return code == SQLITE_OK ? next(base) : code;
@@ -177,7 +174,7 @@ int column(sqlite3_vtab_cursor* cursor, sqlite3_context* out, int index) {
 }
 
 int row_id(sqlite3_vtab_cursor* cursor, sqlite3_int64* out) {
-  *out = of(cursor).row;
+  *out = of(cursor).rows->row_id();
   return SQLITE_OK;
 }
 

@@ -31,8 +31,11 @@ struct SourceFile {
 };
 
 struct OpenFile {
+  explicit OpenFile(RankFile opened);
+
   RankFile file;
-  std::vector<std::string> keys;  // display forms; index: KeyId
+  std::vector<std::string> keys;             // display forms; index: KeyId
+  std::vector<std::uint64_t> values_before;  // in the row groups before this one; index: row group
 };
 
 // How much a query has touched, since the catalog was made.

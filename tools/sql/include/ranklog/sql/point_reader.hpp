@@ -35,6 +35,7 @@ struct PointSelection {
 
 struct Point {
   const SourceFile* source = nullptr;
+  std::uint64_t ordinal = 0;  // in the file: the same in every reading of it
   std::uint64_t sequence = 0;
   std::int64_t step = 0;
   std::int64_t time_ns = 0;
