@@ -18,8 +18,8 @@ namespace {
 
 // Readers hold a lock for moments only; without WAL the writer waits for them this long.
 constexpr int kBusyTimeoutMs = 5000;
-constexpr auto kFinishTimeout = std::chrono::milliseconds(5000);
-constexpr auto kFinishRetry = std::chrono::milliseconds(20);
+constexpr auto kModeTimeout = std::chrono::milliseconds(5000);
+constexpr auto kModeRetry = std::chrono::milliseconds(20);
 
 // O_EXCL: two writers that found the same free number cannot both have it.
 void create_exclusively(const std::filesystem::path& path) {
@@ -54,6 +54,21 @@ std::int64_t as_signed(std::uint64_t value) {
   return static_cast<std::int64_t>(value);
 }
 
+// Changing the mode needs the file for itself, and SQLite does not wait by itself for readers to leave. False
+// if they have not within the time limit, or if the file system cannot have the mode.
+bool change_journal_mode(Connection& connection, const std::string& mode) {
+  const auto deadline = std::chrono::steady_clock::now() + kModeTimeout;
+  for (;;) {
+    try {
+      return connection.query_text("PRAGMA journal_mode = " + mode) == mode;
+    } catch (const SqliteError& error) {
+      if (error.code() != ErrorCode::kBusy) throw;
+    }
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(kModeRetry);
+  }
+}
+
 }  // namespace
 
 struct RankDatabase::Impl {
@@ -68,7 +83,6 @@ struct RankDatabase::Impl {
   void insert(const Operation& operation, const SummaryOverride& entry);
   void insert(const Operation& operation, const Event& event);
   void insert(const Operation& operation, const Artifact& artifact);
-  void leave_wal();
 
   // What has been committed.
   struct Totals {
@@ -154,25 +168,6 @@ void RankDatabase::Impl::insert(const Operation& operation, const Artifact& arti
   }
 }
 
-// Only one connection may be left for this, and SQLite does not wait for the others by itself.
-void RankDatabase::Impl::leave_wal() {
-  const auto deadline = std::chrono::steady_clock::now() + kFinishTimeout;
-  for (;;) {
-    try {
-      if (connection.query_text("PRAGMA journal_mode = DELETE") == "delete") return;
-    } catch (const SqliteError& error) {
-      if (error.code() != ErrorCode::kBusy) throw;
-    }
-    if (std::chrono::steady_clock::now() >= deadline) break;
-    std::this_thread::sleep_for(kFinishRetry);
-  }
-  throw Error(ErrorCode::kBusy,
-              "'" + path.string() +
-                  "' is finished, but another program reads it, so that part of it is still in '" +
-                  path.filename().string() + "-wal'",
-              "keep the two files together");
-}
-
 RankDatabase::RankDatabase(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RankDatabase::RankDatabase(RankDatabase&&) noexcept = default;
 RankDatabase& RankDatabase::operator=(RankDatabase&&) noexcept = default;
@@ -189,8 +184,9 @@ RankDatabase RankDatabase::create(const std::filesystem::path& path, const Ident
     Transaction transaction(connection);
     create_tables(connection, identity, start_time_ns);
     transaction.commit();
-    // Where the file system has no WAL, the rollback journal stays: slower, and as safe.
-    (void)connection.query_text("PRAGMA journal_mode = WAL");
+    // Without WAL (the file system has none, or readers were in the way) the rollback journal stays: slower,
+    // and as safe.
+    (void)change_journal_mode(connection, "wal");
     impl->prepare_statements();
     return RankDatabase(std::move(impl));
   } catch (...) {
@@ -240,7 +236,13 @@ void RankDatabase::finish(EndState state, std::optional<int> exit_code, std::int
     if (exit_code) db.set_meta.run(kMetaExitCode, std::int64_t{*exit_code});
     transaction.commit();
   }
-  db.leave_wal();
+  if (!change_journal_mode(db.connection, "delete")) {
+    throw Error(ErrorCode::kBusy,
+                "'" + db.path.string() +
+                    "' is finished, but another program reads it, so that part of it is still in '" +
+                    db.path.filename().string() + "-wal'",
+                "keep the two files together");
+  }
 }
 
 }  // namespace ranklog

@@ -1,7 +1,6 @@
 #include "ranklog/schema/tail.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "bytes.hpp"
 #include "envelope.hpp"
@@ -25,9 +24,10 @@ class Frame {
   explicit Frame(std::string& out) : out_(out), start_(out.size()) { out_.append(kFrameBytes, '\0'); }
   void close() {
     const std::string_view payload = std::string_view(out_).substr(start_ + kFrameBytes);
-    if (payload.size() > std::numeric_limits<std::uint32_t>::max()) {
+    if (payload.size() > kMaxRecordBytes) {
       out_.resize(start_);
-      throw Error(ErrorCode::kUsage, "a record of more than 4 GiB cannot be logged");
+      throw Error(ErrorCode::kUsage, "a record of more than 256 MiB cannot be logged",
+                  "log the data as a file of an artifact");
     }
     const auto length = static_cast<std::uint32_t>(payload.size());
     const std::uint32_t checksum = crc32_of(payload);
@@ -47,7 +47,7 @@ std::string_view payload_at(std::string_view bytes, std::size_t position) {
   if (in.remaining() < kFrameBytes) return {};
   const auto length = in.fixed<std::uint32_t>();
   const auto checksum = in.fixed<std::uint32_t>();
-  if (length == 0 || length > in.remaining()) return {};
+  if (length == 0 || length > kMaxRecordBytes || length > in.remaining()) return {};
   const std::string_view payload = in.take(length);
   return crc32_of(payload) == checksum ? payload : std::string_view();
 }

@@ -1,15 +1,19 @@
 #include "ranklog/schema/rank_database.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <fstream>
+#include <chrono>
+#include <random>
 #include <thread>
 
 #include "ranklog/schema/error.hpp"
+#include "ranklog/schema/naming.hpp"
 #include "ranklog/schema/rank_file.hpp"
 #include "support/rank_file_builder.hpp"
 #include "support/temp_dir.hpp"
@@ -54,6 +58,25 @@ void fill(RankFileBuilder& builder, int rows) {
     builder.row(i, {{"loss", 1.0 / (i + 1)}, {"epoch", i / 10}, {"note", "text " + std::to_string(i % 7)}});
     if (i % 50 == 49) builder.seal();
   }
+}
+
+// What `body` returns in a process of its own.
+template <class Body>
+int exit_status_of_child(Body body) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(body());
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// Another user, who also stands for a read-only mount.
+template <class Body>
+int exit_status_as_nobody(Body body) {
+  return exit_status_of_child([&] {
+    if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) return 99;
+    return body();
+  });
 }
 
 TEST(RankDatabase, ExistingFileIsNeverOpenedForWriting) {
@@ -192,6 +215,76 @@ TEST(RankDatabase, LostKeyNameLeavesItsValues) {
   EXPECT_EQ(file.load(0).columns.size(), 3u);
 }
 
+TEST(RankDatabase, FullDiskFailsTheCommitAndNothingElse) {
+  const TempDir dir;
+  const fs::path path = dir / "rank-00000.db";
+  const int status = exit_status_of_child([&] {
+    RankDatabase database = RankDatabase::create(path, identity_of_rank(0), 1);
+    RowGroupBuilder rows;
+    std::mt19937_64 random(1);
+    for (std::uint64_t i = 1; i <= 20'000; ++i) {
+      rows.add({i, 0, 0, {{0, ValueView::scalar(ValueKind::kFloat64, random())}}});
+    }
+    SealBatch batch;
+    batch.new_keys = {KeyPath::flat("noise")};
+    batch.groups = rows.take();
+    batch.watermark = 20'000;
+    ::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit{};
+    ::getrlimit(RLIMIT_FSIZE, &limit);
+    const rlimit tight{60'000, limit.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &tight);
+    try {
+      database.commit(batch);
+      return 1;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kIo ||
+          std::string(error.what()).find("rank-00000.db") == std::string::npos) {
+        return 2;
+      }
+    }
+    if (RankFile::open(path).info().rows != 0) return 3;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    database.commit(batch);
+    return RankFile::open(path).info().rows == 20'000 ? 0 : 4;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST(RankDatabase, KilledWritersFileIsWholeAndHoldsEveryAcknowledgedRow) {
+  for (int round = 0; round < 5; ++round) {
+    const TempDir dir;
+    const fs::path path = dir / "rank-00000.db";
+    int acknowledged[2];
+    ASSERT_EQ(::pipe(acknowledged), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      RankFileBuilder builder(path, identity_of_rank(0));
+      for (int i = 0;; ++i) {
+        builder.row(i, {{"loss", 1.0 / (i + 1)}});
+        if (::write(acknowledged[1], "x", 1) != 1) ::_exit(1);
+        if (i % 100 == 99) builder.seal();
+      }
+    }
+    ::close(acknowledged[1]);
+    std::uint64_t rows = 0;
+    char byte = 0;
+    while (rows < 150u + 37u * static_cast<unsigned>(round) && ::read(acknowledged[0], &byte, 1) == 1) ++rows;
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    while (::read(acknowledged[0], &byte, 1) == 1) ++rows;
+    ::close(acknowledged[0]);
+
+    const RankFile file = RankFile::open(path);
+    EXPECT_TRUE(file.damage().empty());
+    EXPECT_GE(file.info().rows, rows);
+    EXPECT_LE(file.info().rows, rows + 1) << "the one that was being acknowledged";
+    EXPECT_FALSE(file.info().end_state);
+    EXPECT_EQ(sqlite_says(path, "PRAGMA integrity_check"), "ok");
+    EXPECT_EQ(RankFile::open(path).info().rows, file.info().rows) << "also after another program opened it";
+  }
+}
+
 // Cut anywhere, the file is refused by name or gives what is left and names what is not; never something
 // else.
 TEST(RankDatabase, CutDatabaseGivesWhatIsLeftOrIsNamed) {
@@ -291,22 +384,63 @@ TEST(RankDatabase, ReaderBesideAWritingThreadSeesAPrefixOfRowsEachOnce) {
   EXPECT_GT(views, 3u);
 }
 
-// A child without rights stands for another user, and for a read-only mount.
-template <class Body>
-int exit_status_as_nobody(Body body) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) ::_exit(99);
-    ::_exit(body());
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 void make_read_only(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) fs::permissions(entry.path(), fs::perms(0444));
   fs::permissions(folder, fs::perms(0555));
+}
+
+// Whoever looks for files that come up must not be able to make their creation or their end fail.
+TEST(RankDatabase, ReadersInAHurryDisturbNoWriter) {
+  const TempDir dir;
+  std::atomic<bool> stop{false};
+  std::thread reader([&] {
+    while (!stop) {
+      for (int rank = 0; rank < 8; ++rank) {
+        try {
+          (void)RankFile::open(dir / rank_file_name(rank, 0));
+        } catch (const Error& error) {
+          // Not there yet, or there and still empty.
+          EXPECT_TRUE(error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kDamaged)
+              << error.what();
+        }
+      }
+    }
+  });
+  for (int rank = 0; rank < 8; ++rank) {
+    RankFileBuilder builder(dir / rank_file_name(rank, 0), identity_of_rank(rank));
+    builder.row(0, {{"loss", 1.0}});
+    EXPECT_NO_THROW(builder.finish());
+    EXPECT_FALSE(fs::exists(builder.path().string() + "-wal"));
+  }
+  stop = true;
+  reader.join();
+}
+
+TEST(RankDatabase, FinishWaitsForAReaderThatHoldsTheFile) {
+  const TempDir dir;
+  RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
+  fill(builder, 60);
+  sqlite3* holder = nullptr;
+  ASSERT_EQ(sqlite3_open(builder.path().c_str(), &holder), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(holder, "BEGIN; SELECT count(*) FROM chunk", nullptr, nullptr, nullptr), SQLITE_OK);
+  std::thread leaves_soon([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    sqlite3_close(holder);
+  });
+  EXPECT_NO_THROW(builder.finish());
+  leaves_soon.join();
+  EXPECT_FALSE(fs::exists(builder.path().string() + "-wal"));
+  EXPECT_EQ(RankFile::open(builder.path()).info().rows, 60u);
+}
+
+TEST(RankDatabase, AnotherUserReadsWhileItIsWritten) {
+  const TempDir dir;
+  fs::permissions(dir.path(), fs::perms(0755));
+  RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
+  fill(builder, 60);
+  EXPECT_EQ(
+      exit_status_as_nobody([&] { return static_cast<int>(RankFile::open(builder.path()).info().rows); }),
+      60);
 }
 
 TEST(RankDatabase, ReadOnlyFolderIsReadable) {

@@ -115,6 +115,14 @@ TEST(Tail, OperationsComeBack) {
   EXPECT_EQ(copy.files[0].path, "checkpoints/step-00000400/model.pt");
 }
 
+TEST(Tail, RecordTooLongIsRefusedAndLeavesNothingBehind) {
+  std::string out = "before";
+  const std::string long_text(kMaxRecordBytes, 'x');
+  const TailField field{0, std::string_view(long_text)};
+  EXPECT_THROW(append_row_record(out, 1, 1, 1, {&field, 1}), Error);
+  EXPECT_EQ(out, "before");
+}
+
 TEST(Tail, TornTailKeepsEarlierRows) {
   const std::string bytes = rows_of(1, 20);
   const std::string nineteen = rows_of(1, 19);

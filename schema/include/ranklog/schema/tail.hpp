@@ -37,8 +37,12 @@ struct TailHeader {
 // Error: kNotOurs (no tail segment), kVersion (named), kDamaged.
 [[nodiscard]] std::optional<TailHeader> decode_tail_header(std::string_view segment);
 
+// A record's payload is at most this long.
+inline constexpr std::size_t kMaxRecordBytes = std::size_t{1} << 28;
+
 // Each appends one framed record (length, checksum, payload) to `out`; no allocation beyond `out` for rows.
-// A key's record must stand in the same segment before the first row that uses it.
+// A key's record must stand in the same segment before the first row that uses it. Throws Error (kUsage),
+// with `out` as it was, for a record that would be longer than kMaxRecordBytes.
 void append_key_record(std::string& out, KeyId key, const KeyPath& path);
 void append_row_record(std::string& out, std::uint64_t sequence, std::int64_t step, std::int64_t time_ns,
                        std::span<const TailField> fields);
