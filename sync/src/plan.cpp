@@ -202,8 +202,8 @@ std::string input_fingerprint(const PlannedExperiment& planned, const PlannedRun
   // Bumped when the same files are to be uploaded differently.
   constexpr std::string_view kMergeVersion = "1";
   std::string text(kMergeVersion);
-  for (const std::string& part : {std::string(to_string(planned.strategy)), run.id, run.name, run.group,
-                                  run.job_type, std::string(to_string(run.state))}) {
+  for (const std::string& part : {std::string(to_string(planned.strategy)), std::to_string(run.rank), run.id,
+                                  run.name, run.group, run.job_type, std::string(to_string(run.state))}) {
     text += '\n' + part;
   }
   text += '\n';

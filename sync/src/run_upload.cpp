@@ -1,6 +1,6 @@
 #include "run_upload.hpp"
 
-#include <nlohmann/json.hpp>
+#include <map>
 #include <optional>
 
 #include "artifact_upload.hpp"
@@ -198,17 +198,18 @@ class RunUpload {
   }
 
   void send_files_and_summary() {
-    const std::vector<std::string> uploaded = put_run_files();
+    const std::map<std::string, std::string> uploaded = put_run_files();
     const std::string hash = sha256_hex(survey_.summary);
     if (uploaded.empty() && record_.summary_hash == hash) return;
     // Anything sent to the stream brings a finished run back to life, so its end must be sent again.
     record_.finish.clear();
     record_.done.clear();
     save();
-    stream_->post(summary_body(survey_.summary, uploaded), "summary of run " + run_.id);
-    for (const std::string& name : uploaded) state_.save_file(run_.id, name, md5_of(name));
+    std::vector<std::string> names;
+    for (const auto& [name, md5] : uploaded) names.push_back(name);
+    stream_->post(summary_body(survey_.summary, names), "summary of run " + run_.id);
     record_.summary_hash = hash;
-    save();
+    state_.save_run(record_, uploaded);
   }
 
   [[nodiscard]] std::vector<RunFile> run_files() const {
@@ -217,32 +218,28 @@ class RunUpload {
             {"wandb-summary.json", survey_.summary}};
   }
 
-  [[nodiscard]] std::string md5_of(const std::string& name) const {
-    for (const RunFile& file : run_files()) {
-      if (file.name == name) return md5_hex(file.text);
-    }
-    return "";
-  }
-
-  // Names of the files that the server has now and has not been told about.
-  std::vector<std::string> put_run_files() {
+  // Puts the files that have changed; returns their names, of which the server is still to be told, and MD5.
+  std::map<std::string, std::string> put_run_files() {
     std::vector<RunFile> changed;
     std::vector<std::string> names;
+    std::map<std::string, std::string> md5_by_name;
     for (RunFile& file : run_files()) {
-      if (state_.file_md5(run_.id, file.name) == md5_hex(file.text)) continue;
+      const std::string md5 = md5_hex(file.text);
+      if (state_.file_md5(run_.id, file.name) == md5) continue;
+      md5_by_name[file.name] = md5;
       names.push_back(file.name);
       changed.push_back(std::move(file));
     }
-    if (changed.empty()) return names;
+    if (changed.empty()) return {};
     try {
       const auto targets = session_.api.create_run_files(address_, names);
       for (const RunFile& file : changed) put_run_file(file, targets);
     } catch (const Error& error) {
       if (!concerns_one_item(error.code())) throw;
       report_.faults.push_back({error.code(), std::string("run files: ") + error.what()});
-      names.clear();
+      return {};
     }
-    return names;
+    return md5_by_name;
   }
 
   void put_run_file(const RunFile& file, const std::vector<UploadTarget>& targets) {

@@ -110,12 +110,18 @@ std::optional<RunRecord> UploadState::run(std::string_view run_id) {
                    query.text(5), query.text(6), query.text(7), query.text(8)};
 }
 
-void UploadState::save_run(const RunRecord& record) {
+void UploadState::save_run(const RunRecord& record, const std::map<std::string, std::string>& md5_by_name) {
   const std::lock_guard lock(impl_->mutex);
+  Transaction transaction(impl_->connection);
   Statement insert(impl_->connection, "INSERT OR REPLACE INTO runs VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
   insert.bind(record.run_id).bind(record.recipe).bind(record.entity).bind(record.project);
   insert.bind(record.storage_id).bind(record.header_hash).bind(record.summary_hash);
   insert.bind(record.finish).bind(record.done).run();
+  for (const auto& [name, md5] : md5_by_name) {
+    Statement file(impl_->connection, "INSERT OR REPLACE INTO files VALUES(?, ?, ?)");
+    file.bind(record.run_id).bind(name).bind(md5).run();
+  }
+  transaction.commit();
 }
 
 std::vector<BatchRecord> UploadState::batches(std::string_view run_id) {
@@ -154,15 +160,6 @@ std::string UploadState::file_md5(std::string_view run_id, std::string_view name
   const std::lock_guard lock(impl_->mutex);
   Statement query(impl_->connection, "SELECT md5 FROM files WHERE run_id = ? AND name = ?");
   return query.bind(run_id).bind(name).step() ? query.text(0) : "";
-}
-
-void UploadState::save_file(std::string_view run_id, std::string_view name, std::string_view md5) {
-  const std::lock_guard lock(impl_->mutex);
-  Statement(impl_->connection, "INSERT OR REPLACE INTO files VALUES(?, ?, ?)")
-      .bind(run_id)
-      .bind(name)
-      .bind(md5)
-      .run();
 }
 
 std::string UploadState::artifact_id(std::string_view client_id) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -49,7 +50,8 @@ class UploadState {
   ~UploadState();
 
   [[nodiscard]] std::optional<RunRecord> run(std::string_view run_id);
-  void save_run(const RunRecord& record);
+  // With the MD5 of run files that the server has now, all or nothing.
+  void save_run(const RunRecord& record, const std::map<std::string, std::string>& md5_by_name = {});
 
   [[nodiscard]] std::vector<BatchRecord> batches(std::string_view run_id);  // by first line
   // A batch before it is sent; the run no longer counts as finished or done. Replaces one with that first
@@ -58,7 +60,6 @@ class UploadState {
   void drop_batch(std::string_view run_id, std::uint64_t first_line);
 
   [[nodiscard]] std::string file_md5(std::string_view run_id, std::string_view name);  // empty: not uploaded
-  void save_file(std::string_view run_id, std::string_view name, std::string_view md5);
 
   [[nodiscard]] std::string artifact_id(std::string_view client_id);  // empty: not committed
   void save_artifact(std::string_view client_id, std::string_view name, std::string_view artifact_id);

@@ -61,7 +61,7 @@ inline HttpResponse answer(int status, std::string body = "{}",
 inline HttpResponse no_answer(Delivery delivery) {
   HttpResponse response;
   response.delivery = delivery;
-  response.fault = "connection refused";
+  response.fault = delivery == Delivery::kSourceChanged ? "the file has changed" : "connection refused";
   return response;
 }
 

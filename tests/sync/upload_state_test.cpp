@@ -30,8 +30,7 @@ RunRecord record() {
 TEST_F(UploadStateTest, WhatIsSavedIsThereWhenOpenedAgain) {
   {
     UploadState state(path(), kDestination, false);
-    state.save_run(record());
-    state.save_file("r1", "config.yaml", "md5");
+    state.save_run(record(), {{"config.yaml", "md5"}});
     state.save_artifact("client", "model", "artifact=");
     state.save_link("client", "r1");
   }
