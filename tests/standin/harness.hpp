@@ -38,8 +38,7 @@ class StandinTest {
   Reply post(const std::string& path, const Json& body) const;
   Reply post_as(const std::string& key, const std::string& path, const Json& body) const;
   // As clients do it, without credentials.
-  Reply put(const std::string& url, const std::string& bytes,
-                          const httplib::Headers& headers = {}) const;
+  Reply put(const std::string& url, const std::string& bytes, const httplib::Headers& headers = {}) const;
   Reply get(const std::string& url) const;
   Reply graphql(const std::string& query, const Json& variables = Json::object()) const;
   Reply stream(const std::string& run, const Json& body) const;

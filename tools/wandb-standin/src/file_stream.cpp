@@ -99,9 +99,9 @@ void apply_chunk(Run& run, const std::string& stream, const Json& chunk) {
     return;
   }
   auto number = chunk["offset"].get<std::uint64_t>();
-  if (stream == kHistoryFile) run.forget_rows_from(number);
   for (const Json& line : content) {
     const LineFile::Placed placed = run.lines(stream).put(number, line);
+    if (stream == kHistoryFile) run.refresh_row(number);
     if (placed != LineFile::Placed::kSame) inspect_line(run, stream, number, placed);
     ++number;
   }

@@ -146,6 +146,11 @@ struct HttpServer::Impl {
     http.set_read_timeout(kStall);
     http.set_write_timeout(kStall);
     http.set_tcp_nodelay(true);
+    // The library's default is SO_REUSEPORT, with which two servers share a port unnoticed.
+    http.set_socket_options([](int socket) {
+      const int yes = 1;
+      setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    });
     const auto plain = [this](const httplib::Request& request, httplib::Response& response) {
       handle(request, response);
     };

@@ -122,8 +122,8 @@ const std::vector<RowFacts>& Run::rows() const {
   return rows_;
 }
 
-void Run::forget_rows_from(std::uint64_t number) {
-  if (number < rows_.size()) rows_.resize(number);
+void Run::refresh_row(std::uint64_t number) {
+  if (number < rows_.size()) rows_[number] = facts_of_row(lines(kHistoryFile).line(number));
 }
 
 void Run::set_config(const std::string& text) {

@@ -63,8 +63,8 @@ class Run {
 
   // Of every history line. Parses each line once.
   [[nodiscard]] const std::vector<RowFacts>& rows() const;
-  // To be called when history lines from `number` on have changed.
-  void forget_rows_from(std::uint64_t number);
+  // To be called when a history line has changed.
+  void refresh_row(std::uint64_t number);
 
   // As the client sent them; "{}" if it never did.
   [[nodiscard]] const std::string& config_text() const noexcept { return config_; }
