@@ -15,7 +15,7 @@ constexpr std::array<const char*, 11> kAttributes = {"groupName", "description",
                                                      "jobRepo",   "jobType",     "sweep"};
 
 std::string entity_of(const Scope& scope, const Json& input) {
-  const std::string entity = text_or(input, "entityName", scope.service.settings.default_entity());
+  const std::string entity = scope.service.settings.entity_or_default(text_or(input, "entityName", ""));
   if (!scope.service.settings.knows_entity(entity)) {
     throw ApiError(404, "entity " + entity + " not found during upsertBucket");
   }

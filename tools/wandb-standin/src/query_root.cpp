@@ -59,7 +59,7 @@ ObjectPtr server_info_object() {
 
 void add_projects(Object& root, const Scope& scope) {
   const Resolver find = [scope](const Json& arguments) {
-    const std::string entity = text_or(arguments, "entityName", scope.service.settings.default_entity());
+    const std::string entity = scope.service.settings.entity_or_default(text_or(arguments, "entityName", ""));
     Project* project = scope.store().find_project(entity, required_text(arguments, "name"));
     return Node(project == nullptr ? nullptr : project_object(scope, *project));
   };

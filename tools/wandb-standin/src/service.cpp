@@ -84,7 +84,8 @@ SavedSettings read_saved_settings(const std::filesystem::path& folder) {
   return saved;
 }
 
-Project& require_project(const Scope& scope, const std::string& entity, const std::string& name) {
+Project& require_project(const Scope& scope, const std::string& named_entity, const std::string& name) {
+  const std::string entity = scope.service.settings.entity_or_default(named_entity);
   Project* project = scope.store().find_project(entity, name);
   if (project == nullptr) throw ApiError(404, "project " + entity + "/" + name + " not found");
   return *project;

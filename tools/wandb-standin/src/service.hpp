@@ -23,6 +23,10 @@ struct Settings {
   [[nodiscard]] std::string default_entity() const {
     return entities.empty() ? "rehearsal" : entities.front();
   }
+  // The official client's sync of an offline run that was told no entity sends an empty one.
+  [[nodiscard]] std::string entity_or_default(const std::string& entity) const {
+    return entity.empty() ? default_entity() : entity;
+  }
   [[nodiscard]] bool knows_entity(const std::string& entity) const;
 };
 
@@ -66,7 +70,7 @@ struct Scope {
   [[nodiscard]] std::string url(const std::string& path) const { return base_url + path; }
 };
 
-// Throws ApiError(404) in W&B's words.
+// Throw ApiError(404). An empty entity is the default one.
 Project& require_project(const Scope& scope, const std::string& entity, const std::string& project);
 Run& require_run(const Scope& scope, const std::string& entity, const std::string& project,
                  const std::string& run);
