@@ -104,10 +104,10 @@ void log_some_of_everything(Sample& sample, std::int64_t first_step, bool seal) 
   sample.metric({"loss", "epoch", first_step == 0, true, {"min", "last"}, "minimize"});
   sample.summary("best\\.loss", std::to_string(first_step));
   for (const ValueView value : awkward_values()) {
+    const std::string note = "text " + std::to_string(step);
     RankFileBuilder::Fields fields = {{"mixed", value}, {"a.b", static_cast<double>(step) / 3}};
     if (step % 2 == 0) fields.emplace_back("a\\.b", step * 1'000'003);
-    if (step % 3 == 0)
-      fields = {{"flag", step % 2 == 0}, {"note \xF0\x9F\x9A\x80", "text " + std::to_string(step)}};
+    if (step % 3 == 0) fields = {{"flag", step % 2 == 0}, {"note \xF0\x9F\x9A\x80", note}};
     sample.row(step++, fields);
     if (seal && step % 10 == 0) sample.builder().seal();
   }
