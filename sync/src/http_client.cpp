@@ -90,15 +90,18 @@ Verdict HttpClient::settle(Endpoint endpoint, int attempt_number, const HttpRequ
   }
   const milliseconds left = patience_left();
   const std::string trouble = what + ": " + host_of(request.url) + ": " + describe_failure(response);
-  if (verdict.wait >= left) {
-    const std::string asked = response.header("retry-after") ? ", and asks to wait " : ", next try in ";
-    throw Error(
-        ErrorCode::kTemporary,
-        trouble + asked + seconds_text(verdict.wait) + "; of --timeout " + seconds_text(left) + " are left",
-        "run the same command again later");
+  const bool asked_to_wait = response.header("retry-after").has_value();
+  if (left == milliseconds(0) || (asked_to_wait && verdict.wait >= left)) {
+    const std::string why = asked_to_wait && left > milliseconds(0)
+                                ? ", and asks to wait " + seconds_text(verdict.wait) +
+                                      " where --timeout leaves " + seconds_text(left)
+                                : ", for longer than --timeout (" + seconds_text(options_.patience) + ")";
+    throw Error(ErrorCode::kTemporary, trouble + why, "run the same command again later");
   }
-  options_.notice(trouble + "; trying again in " + seconds_text(verdict.wait));
-  pause(verdict.wait, request.while_waiting);
+  // The last try comes when patience ends.
+  const milliseconds wait = std::min(verdict.wait, left);
+  options_.notice(trouble + "; trying again in " + seconds_text(wait));
+  pause(wait, request.while_waiting);
   return verdict;
 }
 

@@ -45,9 +45,12 @@ Url parse_url(std::string_view text, std::string_view source) {
     throw Error(ErrorCode::kUsage, std::string(source) + " holds a user name or password",
                 "give the key in WANDB_API_KEY instead");
   }
+  const std::string port = url.netloc.substr(url.host().size());
+  const bool bad_port = !port.empty() && (port.size() < 2 || port[0] != ':' ||
+                                          port.find_first_not_of("0123456789", 1) != std::string::npos);
   const bool odd = std::any_of(text.begin(), text.end(),
                                [](unsigned char c) { return c <= ' ' || c == '?' || c == '#' || c == '\\'; });
-  if (url.host().empty() || odd) refuse(source);
+  if (url.host().empty() || bad_port || odd) refuse(source);
   return url;
 }
 

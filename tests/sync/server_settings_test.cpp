@@ -155,6 +155,8 @@ TEST(ServerSettingsTest, UnusableValuesAreRefusedByName) {
                 {"WANDB_BASE_URL", "ftp://api.example"},
                 {"WANDB_BASE_URL", "https://user:secret@api.example"},
                 {"WANDB_BASE_URL", "https://"},
+                {"WANDB_BASE_URL", "http://localhost:"},
+                {"WANDB_BASE_URL", "http://localhost:80a"},
                 {"WANDB_HTTP_TIMEOUT", "soon"},
                 {"WANDB_HTTP_TIMEOUT", "0"}};
   for (const auto& row : kTable) {
