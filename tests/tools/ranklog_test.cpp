@@ -238,6 +238,8 @@ TEST_F(RanklogProgram, QueryMistakesGetOneLineAndAHint) {
   EXPECT_TRUE(holds(hint("SELECT * FROM nothing_like_it"), "the tables are points, history"));
   EXPECT_TRUE(holds(hint("SELECT rnk FROM points"), "did you mean rank?"));
   EXPECT_TRUE(holds(hint("SELECT loss FROM points"), "WHERE key = 'loss'"));
+  EXPECT_TRUE(holds(hint("SELECT value FROM points WHERE key = \"loss\""), "WHERE key = 'loss'"));
+  EXPECT_TRUE(holds(hint("SELECT \"los\" FROM history"), "no such column"));
   EXPECT_TRUE(holds(hint("DELETE FROM points"), "only be read"));
   EXPECT_TRUE(holds(hint("ATTACH 'x.db' AS x"), "only be read"));
   EXPECT_TRUE(holds(hint(""), "SQL is missing"));
@@ -316,7 +318,9 @@ TEST_F(RanklogProgram, PlotCountsWhatItCannotDraw) {
   file.row(50, {{"loss", INFINITY}}).row(51, {{"loss", "text"}}).finish();
   const Ran ran = run({"plot", "loss"});
   EXPECT_EQ(ran.status, 0);
-  EXPECT_TRUE(holds(ran.out, "40 points; not drawn: 10 NaN, 1 infinite, 1 not a number")) << ran.out;
+  EXPECT_TRUE(holds(
+      ran.out, "40 points, steps 1 to 49, values 1 to 49; not drawn: 10 NaN, 1 infinite, 1 not a number"))
+      << ran.out;
   const Ran none = run({"plot", "loss", "--steps", "50:"});
   EXPECT_EQ(none.status, 1);
   EXPECT_TRUE(holds(none.err, "nothing to draw")) << none.err;

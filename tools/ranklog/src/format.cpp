@@ -69,7 +69,7 @@ std::string format_local_time(std::int64_t unix_ns) {
   const auto seconds = static_cast<std::time_t>(floor_seconds(unix_ns));
   std::tm local{};
   localtime_r(&seconds, &local);
-  return calendar(local, "%Y-%m-%d %H:%M:%S");
+  return calendar(local, "%Y-%m-%d %H:%M");
 }
 
 std::string format_rfc3339(std::int64_t unix_ns) {

@@ -66,7 +66,9 @@ class TablePrinter : public RowPrinter {
   void flush() {
     std::vector<TableColumn> columns;
     for (std::size_t i = 0; i < names_.size(); ++i) {
-      columns.push_back({names_[i], is_numeric(i) ? Align::kRight : Align::kLeft});
+      // Half a number would be another number: only texts are cut.
+      const bool numeric = is_numeric(i);
+      columns.push_back({names_[i], numeric ? Align::kRight : Align::kLeft, !numeric});
     }
     Table table(std::move(columns));
     for (const auto& values : rows_) {

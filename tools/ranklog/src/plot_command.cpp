@@ -1,5 +1,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -105,9 +108,31 @@ std::string title_of(const PlotData& data, const PlotRequest& request, const sql
   return title;
 }
 
+std::string short_number(double value) {
+  std::array<char, 32> buffer{};
+  (void)std::snprintf(buffer.data(), buffer.size(), "%.6g", value);
+  return buffer.data();
+}
+
+// "88 points, steps 0 to 87, values 0.00861632 to 2.31751"
+std::string extent_of(const PlotData& data) {
+  if (data.points == 0) return plural(0, "point");
+  ChartPoint low{INFINITY, INFINITY};
+  ChartPoint high{-INFINITY, -INFINITY};
+  for (const PlotLine& line : data.lines) {
+    for (const ChartPoint& point : line.points) {
+      low = {std::min(low.x, point.x), std::min(low.y, point.y)};
+      high = {std::max(high.x, point.x), std::max(high.y, point.y)};
+    }
+  }
+  const auto step = [](double x) { return std::to_string(static_cast<std::int64_t>(x)); };
+  return plural(data.points, "point") + ", steps " + step(low.x) + " to " + step(high.x) + ", values " +
+         short_number(low.y) + " to " + short_number(high.y);
+}
+
 std::string caption_of(const PlotData& data) {
   const NotDrawn& missing = data.not_drawn;
-  std::string out = plural(data.points, "point");
+  std::string out = extent_of(data);
   std::string rest;
   const auto add = [&](std::uint64_t count, const std::string& what) {
     if (count > 0) rest += (rest.empty() ? "" : ", ") + format_count(count) + " " + what;
@@ -196,8 +221,8 @@ void declare(CLI::App& app, PlotOptions& options) {
   options.inputs.add_experiments(app);
   app.add_flag("--log", options.log_axis, "logarithmic y axis");
   app.add_option("--smooth", options.smooth,
-                 "exponential moving average; the weight of the past, such as 0.9")
-      ->check(CLI::Range(0.0, 0.999999).description("0 to below 1"))
+                 "exponential moving average: the weight of the past, from 0 to below 1")
+      ->check(CLI::Range(0.0, 0.999999).description(""))
       ->type_name("ALPHA");
   app.add_option("--width", options.width, "columns (default: the terminal's, else 80)")
       ->check(CLI::Range(20, 1000).description(""))

@@ -61,7 +61,10 @@ void print_schema_json() {
 // What stands behind "no such table: " or the like in SQLite's message; empty if that is not what it says.
 std::string after(const std::string& message, const std::string& words) {
   const std::size_t at = message.find(words);
-  return at == std::string::npos ? std::string() : message.substr(at + words.size());
+  if (at == std::string::npos) return {};
+  const std::string rest = message.substr(at + words.size());
+  // Newer versions of SQLite put a name that was quoted in quotes, and add a hint of their own.
+  return rest.front() == '"' ? rest.substr(1, rest.find('"', 1) - 1) : rest;
 }
 
 std::string table_hint(const std::string& typed) {
@@ -164,7 +167,9 @@ Command query_command() {
             "\"train/loss\" take double ones.\n"
             "\n"
             "NaN: SQL has no such number, so its value is NULL; kind = 'nan' tells it from a null that was\n"
-            "logged, and a value that was not logged has no row. Infinities are numbers.\n"
+            "logged, and a value that was not logged has no row. Infinities are numbers; in JSON, which has "
+            "no\n"
+            "such numbers, they are the texts \"Infinity\" and \"-Infinity\".\n"
             "\n"
             "Examples:\n"
             "  ranklog query \"SELECT rank, avg(value) FROM points WHERE key = 'loss' AND step >= 100\n"

@@ -132,6 +132,8 @@ Database::Database(std::shared_ptr<Catalog> catalog, const ModuleOptions& option
   register_tables(impl_->db.get(), std::move(catalog), options);
   // Also what SQLite itself would write: sorting spills stay in memory, nothing lands in a temporary folder.
   (void)sqlite3_exec(impl_->db.get(), "PRAGMA temp_store = MEMORY", nullptr, nullptr, nullptr);
+  // A mistyped "name" must be an error, not a text that is the same in every row.
+  (void)sqlite3_db_config(impl_->db.get(), SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
   (void)sqlite3_set_authorizer(impl_->db.get(), authorize, nullptr);
 }
 
