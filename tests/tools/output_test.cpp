@@ -22,8 +22,8 @@ std::string print(OutputFormat format, const std::vector<std::string>& names,
   return out.str();
 }
 
-const std::vector<std::string> kNames{"a", "b \"c\""};
-const std::vector<std::vector<SqlValue>> kRows{
+const std::vector<std::string> names_of_two{"a", "b \"c\""};
+const std::vector<std::vector<SqlValue>> awkward_rows{
     {std::int64_t{9007199254740993}, std::string("x,\"y\"\nz")},
     {0.1, std::monostate()},
     {INFINITY, Blob{std::string("\x00\xff", 2)}},
@@ -31,7 +31,7 @@ const std::vector<std::vector<SqlValue>> kRows{
 };
 
 TEST(Output, JsonIsReadByAnotherParserWithNothingLost) {
-  const auto json = nlohmann::json::parse(print(OutputFormat::kJson, kNames, kRows));
+  const auto json = nlohmann::json::parse(print(OutputFormat::kJson, names_of_two, awkward_rows));
   ASSERT_EQ(json.size(), 4u);
   EXPECT_EQ(json[0]["a"].get<std::int64_t>(), 9007199254740993);
   EXPECT_EQ(json[0]["b \"c\""], "x,\"y\"\nz");
@@ -43,10 +43,10 @@ TEST(Output, JsonIsReadByAnotherParserWithNothingLost) {
 }
 
 TEST(Output, JsonOfNoRowsIsAnEmptyArray) {
-  EXPECT_EQ(print(OutputFormat::kJson, kNames, {}), "[]\n");
-  EXPECT_EQ(print(OutputFormat::kNdjson, kNames, {}), "");
-  EXPECT_EQ(print(OutputFormat::kCsv, kNames, {}), "a,\"b \"\"c\"\"\"\n");
-  EXPECT_EQ(print(OutputFormat::kTable, kNames, {}), "a  b \"c\"\n");
+  EXPECT_EQ(print(OutputFormat::kJson, names_of_two, {}), "[]\n");
+  EXPECT_EQ(print(OutputFormat::kNdjson, names_of_two, {}), "");
+  EXPECT_EQ(print(OutputFormat::kCsv, names_of_two, {}), "a,\"b \"\"c\"\"\"\n");
+  EXPECT_EQ(print(OutputFormat::kTable, names_of_two, {}), "a  b \"c\"\n");
 }
 
 TEST(Output, NdjsonHasOneObjectALine) {
@@ -55,7 +55,7 @@ TEST(Output, NdjsonHasOneObjectALine) {
 }
 
 TEST(Output, CsvTellsNullFromTheEmptyText) {
-  EXPECT_EQ(print(OutputFormat::kCsv, kNames, kRows),
+  EXPECT_EQ(print(OutputFormat::kCsv, names_of_two, awkward_rows),
             "a,\"b \"\"c\"\"\"\n"
             "9007199254740993,\"x,\"\"y\"\"\nz\"\n"
             "0.1,\n"

@@ -44,6 +44,10 @@ class RandomLogs {
   sql::Database& logs() { return *logs_; }
   sql::Catalog& catalog() { return *catalog_; }
   int upto(int n) { return std::uniform_int_distribution<int>(0, n - 1)(random_); }
+  template <std::size_t N>
+  std::string pick(const std::string_view (&texts)[N]) {
+    return std::string(texts[static_cast<std::size_t>(upto(N))]);
+  }
 
  private:
   static Identity identity(int attempt, int rank) {
@@ -57,7 +61,7 @@ class RandomLogs {
   }
 
   ValueView random_value() {
-    static const std::string kTexts[] = {"", "abc", "NaN", "1.5", "it's"};
+    constexpr std::string_view kTexts[] = {"", "abc", "NaN", "1.5", "it's"};
     switch (upto(9)) {
       case 0:
         return std::nan("");
@@ -123,12 +127,12 @@ class RandomLogs {
     const Identity who = identity(attempt, rank);
     const std::int64_t start = test::kStartTimeNs + attempt * 3'600'000'000'000;
     RankFileBuilder file(test::rank_path(dir_.path(), who, attempt), who, start);
-    static const std::string kKeys[] = {"loss", "Loss", "train.loss", "lr", "grad/norm", "größe"};
+    constexpr std::string_view kKeys[] = {"loss", "Loss", "train.loss", "lr", "grad/norm", "größe"};
     const std::int64_t first = attempt == 0 ? 0 : kResumeStep;
     for (std::int64_t step = first; step < first + 50; ++step) {
       RankFileBuilder::Fields fields;
-      for (const std::string& key : kKeys) {
-        if (upto(3) > 0) fields.emplace_back(key, random_value());
+      for (const std::string_view key : kKeys) {
+        if (upto(3) > 0) fields.emplace_back(std::string(key), random_value());
       }
       if (fields.empty()) continue;
       // Some steps repeat or go back.
@@ -173,7 +177,7 @@ std::string on_plain(const std::string& sql, bool all_attempts = false) {
   return out;
 }
 
-const char* const kColumns =
+constexpr const char* kColumns =
     "project, experiment, attempt, rank, local_rank, node, step, time, key, value, kind, time_ns, sequence, "
     "superseded";
 
@@ -221,25 +225,25 @@ TEST(SqlPoints, EveryQueryGivesWhatAPlainTableGives) {
 
 // A random condition on a column that is pushed down, with values of every kind.
 std::string condition(RandomLogs& logs) {
-  static const std::string kIntegers[] = {"rank", "local_rank", "node", "attempt", "step"};
-  static const std::string kComparisons[] = {"=", "<", "<=", ">", ">=", "<>", "IS"};
-  static const std::string kNumbers[] = {"0",  "1",  "2",   "3.0", "2.5",  "-1",
-                                         "30", "41", "'2'", "'x'", "NULL", "1e300"};
-  static const std::string kKeys[] = {"'loss'",  "'Loss'", "'lr'", "'train.loss'",
-                                      "'größe'", "''",     "5",    "NULL"};
-  static const std::string kGlobs[] = {"'l*'", "'*loss'", "'[a-k]*'", "'?r'", "'*'", "NULL"};
+  constexpr std::string_view kIntegers[] = {"rank", "local_rank", "node", "attempt", "step"};
+  constexpr std::string_view kComparisons[] = {"=", "<", "<=", ">", ">=", "<>", "IS"};
+  constexpr std::string_view kNumbers[] = {"0",  "1",  "2",   "3.0", "2.5",  "-1",
+                                           "30", "41", "'2'", "'x'", "NULL", "1e300"};
+  constexpr std::string_view kKeys[] = {"'loss'",  "'Loss'", "'lr'", "'train.loss'",
+                                        "'größe'", "''",     "5",    "NULL"};
+  constexpr std::string_view kGlobs[] = {"'l*'", "'*loss'", "'[a-k]*'", "'?r'", "'*'", "NULL"};
   switch (logs.upto(6)) {
     case 0:
-      return "key = " + kKeys[logs.upto(8)];
+      return "key = " + logs.pick(kKeys);
     case 1:
-      return "key GLOB " + kGlobs[logs.upto(6)];
+      return "key GLOB " + logs.pick(kGlobs);
     case 2:
-      return "time " + kComparisons[logs.upto(6)] + " 1700000000 + " + std::to_string(logs.upto(60)) +
+      return "time " + logs.pick(kComparisons) + " 1700000000 + " + std::to_string(logs.upto(60)) +
              " / 1000.0";
     case 3:
-      return "experiment " + kComparisons[logs.upto(7)] + (logs.upto(2) == 0 ? " 'e'" : " 'f'");
+      return "experiment " + logs.pick(kComparisons) + (logs.upto(2) == 0 ? " 'e'" : " 'f'");
     default:
-      return kIntegers[logs.upto(5)] + " " + kComparisons[logs.upto(7)] + " " + kNumbers[logs.upto(12)];
+      return logs.pick(kIntegers) + " " + logs.pick(kComparisons) + " " + logs.pick(kNumbers);
   }
 }
 

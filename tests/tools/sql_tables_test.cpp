@@ -22,7 +22,7 @@ std::int64_t operator""_i(unsigned long long value) {
 std::string operator""_t(const char* text, std::size_t size) {
   return {text, size};
 }
-const std::monostate kNull;
+constexpr std::monostate kNull;
 
 // Rank 0 of a first launch that logged steps 0 to 9, and of a second one that went on from step 6.
 class TwoAttempts : public ::testing::Test {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "ranklog/cli/canvas.hpp"
 #include "ranklog/cli/terminal.hpp"
@@ -25,8 +26,8 @@ int color_of(int layer) {
 }
 
 Axis axis_over(const std::vector<ChartSeries>& series, double ChartPoint::* member, Scale scale) {
-  double low = INFINITY;
-  double high = -INFINITY;
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
   for (const ChartSeries& one : series) {
     for (const ChartPoint& point : one.points) {
       low = std::min(low, point.*member);

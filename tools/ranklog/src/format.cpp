@@ -35,7 +35,7 @@ std::int64_t floor_seconds(std::int64_t ns) {
 std::string format_count(std::uint64_t count) {
   std::string digits = std::to_string(count);
   for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3) {
-    digits.insert(static_cast<std::size_t>(i), ",");
+    digits.insert(static_cast<std::size_t>(i), 1, ',');
   }
   return digits;
 }
@@ -54,13 +54,14 @@ std::string format_size(std::uint64_t bytes) {
 }
 
 std::string format_duration(std::int64_t ns) {
-  if (ns < 0) return "-" + format_duration(-ns);
+  if (ns < 0) return std::string(1, '-').append(format_duration(-ns));
   if (ns < 999'500'000) return print("%lld ms", static_cast<long long>((ns + 500'000) / 1'000'000));
   if (ns < 59'950'000'000) return print("%.1f s", static_cast<double>(ns) / 1e9);
   const long long seconds = (ns + kSecond / 2) / kSecond;
   if (seconds < 3600) return print("%lldm %02llds", seconds / 60, seconds % 60);
   const long long minutes = seconds / 60;
-  if (minutes < 24 * 60) return print("%lldh %02lldm", minutes / 60, minutes % 60);
+  constexpr long long kDay = 24 * 60LL;
+  if (minutes < kDay) return print("%lldh %02lldm", minutes / 60, minutes % 60);
   const long long hours = minutes / 60;
   return print("%lldd %02lldh", hours / 24, hours % 24);
 }

@@ -36,6 +36,7 @@ bool matches(const std::vector<std::string>& patterns, const std::string& id) {
 
 void keep_wanted(std::vector<Experiment>& experiments, const std::vector<std::string>& patterns) {
   std::vector<std::string> ids;
+  ids.reserve(experiments.size());
   for (const Experiment& experiment : experiments) ids.push_back(experiment.id);
   for (const std::string& pattern : patterns) {
     if (std::any_of(ids.begin(), ids.end(), [&](const auto& id) { return matches({pattern}, id); })) continue;
@@ -62,10 +63,10 @@ void Inputs::add_experiments(CLI::App& app) {
 }
 
 void add_color(CLI::App& app, ColorMode& mode) {
-  static const std::map<std::string, ColorMode> kModes{
+  static const std::map<std::string, ColorMode> modes{
       {"auto", ColorMode::kAuto}, {"always", ColorMode::kAlways}, {"never", ColorMode::kNever}};
   app.add_option("--color", mode, "auto (default: on a terminal, unless NO_COLOR is set), always or never")
-      ->transform(CLI::CheckedTransformer(kModes).description(""))
+      ->transform(CLI::CheckedTransformer(modes).description(""))
       ->type_name("WHEN");
 }
 

@@ -1,9 +1,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <set>
 
@@ -117,8 +117,9 @@ std::string short_number(double value) {
 // "88 points, steps 0 to 87, values 0.00861632 to 2.31751"
 std::string extent_of(const PlotData& data) {
   if (data.points == 0) return plural(0, "point");
-  ChartPoint low{INFINITY, INFINITY};
-  ChartPoint high{-INFINITY, -INFINITY};
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  ChartPoint low{kInfinity, kInfinity};
+  ChartPoint high{-kInfinity, -kInfinity};
   for (const PlotLine& line : data.lines) {
     for (const ChartPoint& point : line.points) {
       low = {std::min(low.x, point.x), std::min(low.y, point.y)};

@@ -99,8 +99,8 @@ int parse_and_run(Program& program, int argc, const char* const* argv) {
 }  // namespace
 
 const std::vector<Command>& all_commands() {
-  static const std::vector<Command> kCommands{ls_command(), query_command(), plot_command()};
-  return kCommands;
+  static const std::vector<Command> commands{ls_command(), query_command(), plot_command()};
+  return commands;
 }
 
 int run(int argc, const char* const* argv) {

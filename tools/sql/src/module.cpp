@@ -7,7 +7,7 @@
 namespace ranklog::sql {
 
 const std::vector<TableKind>& table_kinds() {
-  static const std::vector<TableKind> kKinds{
+  static const std::vector<TableKind> kinds{
       {"points", "every logged value: one row a value", make_points},
       {"history", "one row a step, one column a key; attempts joined as a chart has them", make_history},
       {"series", "one row a rank file and key: counts, range and last value, without reading points",
@@ -17,7 +17,7 @@ const std::vector<TableKind>& table_kinds() {
       {"events", "barriers, checkpoints and other things that happened", make_events},
       {"artifacts", "checkpoints and other files that were logged: one row a version", make_artifacts},
   };
-  return kKinds;
+  return kinds;
 }
 
 void register_tables(sqlite3* db, std::shared_ptr<Catalog> catalog, const ModuleOptions& options) {

@@ -180,21 +180,21 @@ int row_id(sqlite3_vtab_cursor* cursor, sqlite3_int64* out) {
 
 // No xCreate: the table exists without CREATE VIRTUAL TABLE, and cannot be made by it. No xUpdate: read-only.
 const sqlite3_module& callbacks() {
-  static const sqlite3_module kModule = [] {
-    sqlite3_module module{};
-    module.xConnect = connect;
-    module.xDisconnect = disconnect;
-    module.xBestIndex = best_index;
-    module.xOpen = open_cursor;
-    module.xClose = close_cursor;
-    module.xFilter = filter;
-    module.xNext = next;
-    module.xEof = at_end;
-    module.xColumn = column;
-    module.xRowid = row_id;
-    return module;
+  static const sqlite3_module module = [] {
+    sqlite3_module made{};
+    made.xConnect = connect;
+    made.xDisconnect = disconnect;
+    made.xBestIndex = best_index;
+    made.xOpen = open_cursor;
+    made.xClose = close_cursor;
+    made.xFilter = filter;
+    made.xNext = next;
+    made.xEof = at_end;
+    made.xColumn = column;
+    made.xRowid = row_id;
+    return made;
   }();
-  return kModule;
+  return module;
 }
 
 }  // namespace
