@@ -19,6 +19,7 @@ namespace {
 }  // namespace
 
 void make_folder(const fs::path& path) {
+  if (path.empty()) return;  // the parent of a bare file name: the current folder
   std::error_code error;
   fs::create_directories(path, error);
   if (error) fail("create the folder", path, error.value());
