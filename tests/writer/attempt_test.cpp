@@ -88,7 +88,9 @@ TEST_F(AttemptTest, SeveralRanksWithoutAnIdAreToldWhatToSet) {
 
 TEST_F(AttemptTest, IdThatIsSeenAgainIsASibling) {
   EXPECT_EQ(run({{"WANDB_RUN_ID", "x"}}).experiment, "x");
-  EXPECT_EQ(run({{"WANDB_RUN_ID", "x"}}).experiment, "x~2");
+  const auto second = run({{"WANDB_RUN_ID", "x"}});
+  EXPECT_EQ(second.experiment, "x~2");
+  EXPECT_EQ(second.wandb_run_id, "") << "it would be uploaded over the first";
   EXPECT_EQ(run({{"WANDB_RUN_ID", "x"}}).experiment, "x~3");
   EXPECT_EQ(list_folder(dir_.path() / "p"), (std::vector<std::string>{"x", "x~2", "x~3"}));
 }

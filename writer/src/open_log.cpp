@@ -15,6 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// "x~2": a second run must not be uploaded as the first, though WANDB_RUN_ID says x for both.
+bool is_sibling(std::string_view experiment) {
+  const auto mark = experiment.rfind('~');
+  return mark != std::string_view::npos && parse_count(experiment.substr(mark + 1)).value_or(0) > 1;
+}
+
 Identity make_identity(const Settings& settings, const LaunchChoice& choice) {
   const Options& options = settings.options;
   Identity identity;
@@ -26,7 +32,9 @@ Identity make_identity(const Settings& settings, const LaunchChoice& choice) {
   identity.name = options.name;
   identity.notes = options.notes;
   identity.tags = options.tags;
-  identity.wandb_run_id = settings.wandb_run_id;
+  if (!is_sibling(choice.experiment) || choice.experiment == settings.wandb_run_id) {
+    identity.wandb_run_id = settings.wandb_run_id;
+  }
   identity.log_strategy = options.log_strategy;
   identity.rank = settings.place.rank;
   identity.local_rank = settings.place.local_rank;

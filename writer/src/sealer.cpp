@@ -99,7 +99,7 @@ SteadyTime Sealer::next_wake() const {
   SteadyTime seal_at = now + settings_.sync_interval;
   if (load.records > 0) seal_at = std::min(seal_at, load.oldest + settings_.seal_interval);
   if (backlog_ || load.tail_broken) seal_at = retry_at_;
-  return std::min(now + settings_.sync_interval, std::max(seal_at, retry_at_));
+  return std::min(last_sync_ + settings_.sync_interval, std::max(seal_at, retry_at_));
 }
 
 bool Sealer::seal_due(SteadyTime now) const {
@@ -120,8 +120,7 @@ void Sealer::step() {
 
 // Tells readers on other nodes that this process lives, though it has nothing to say.
 void Sealer::beat(SteadyTime now) {
-  if (backlog_ || now < last_commit_ + std::max<SteadyTime::duration>(settings_.seal_interval, kHeartbeat))
-    return;
+  if (backlog_ || now < last_commit_ + kHeartbeat) return;
   SealBatch nothing;
   nothing.watermark = watermark_;
   nothing.dropped_rows = recorder_.outcome(0).dropped_rows;
@@ -166,7 +165,11 @@ void Sealer::sync_tail() {
 bool Sealer::seal() {
   if (!backlog_) begin_batch();
   if (!commit()) return false;
-  if (recorder_.load().tail_broken && !last_round_) resume_tail();
+  if (recorder_.load().tail_broken && !last_round_) {
+    resume_tail();
+  } else {
+    backoff_ = milliseconds{0};
+  }
   return true;
 }
 
@@ -226,14 +229,16 @@ bool Sealer::commit() {
   if (backlog_->segment) backlog_->segment->remove();
   backlog_.reset();
   batch_.reset();
-  backoff_ = milliseconds{0};
   return true;
 }
 
 void Sealer::resume_tail() {
   int error = 0;
   const auto fresh = create_segment(error);
-  if (fresh && recorder_.resume_tail(fresh) == 0) return;
+  if (fresh && recorder_.resume_tail(fresh) == 0) {
+    backoff_ = milliseconds{0};
+    return;
+  }
   if (fresh) fresh->remove();
   back_off();
 }
