@@ -83,7 +83,7 @@ int serve(const Arguments& arguments) {
 
   HttpServer server(options_from(arguments));
   if (!arguments.port_file.empty()) write_text(arguments.port_file, std::to_string(server.port()) + "\n");
-  std::cout << "listening on " << server.url() << std::endl;
+  std::cout << "listening on " << server.url() << '\n' << std::flush;
   std::thread worker([&server] { server.run(); });
   int signal = 0;
   sigwait(&signals, &signal);

@@ -80,7 +80,9 @@ std::pair<Run*, bool> find_or_create(const Scope& scope, const Json& input) {
 
 ObjectPtr upsert_bucket(const Scope& scope, const Json& input) {
   check_upsert(input);
-  const auto [run, inserted] = find_or_create(scope, input);
+  const auto upserted = find_or_create(scope, input);
+  Run* run = upserted.first;
+  const bool inserted = upserted.second;
   if (inserted) run->facts.attributes["displayName"] = invented_name(run->facts.name);
   apply_input(*run, input);
   if (!run->facts.complete) run->facts.heartbeat_at_ms = scope.now();
@@ -89,9 +91,8 @@ ObjectPtr upsert_bucket(const Scope& scope, const Json& input) {
   auto payload = std::make_shared<Object>("UpsertBucketPayload");
   payload->value("inserted", inserted);
   payload->value("clientMutationId", input.value("clientMutationId", Json(nullptr)));
-  payload->field("bucket", {}, [scope, &project, run = run](const Json&) {
-    return Node(run_object(scope, project, *run));
-  });
+  payload->field("bucket", {},
+                 [scope, &project, run](const Json&) { return Node(run_object(scope, project, *run)); });
   return payload;
 }
 

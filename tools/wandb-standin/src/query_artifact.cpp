@@ -11,8 +11,10 @@ namespace ranklog::standin {
 namespace {
 
 std::vector<ObjectPtr> alias_objects(const Scope& scope, ArtifactPlace place) {
+  const std::vector<std::string> names = place.collection->aliases_of(place.artifact->id);
   std::vector<ObjectPtr> aliases;
-  for (const std::string& alias : place.collection->aliases_of(place.artifact->id)) {
+  aliases.reserve(names.size());
+  for (const std::string& alias : names) {
     auto object = std::make_shared<Object>("ArtifactAlias");
     object->value("id", node_id("ArtifactAlias:" + place.collection->name + ":" + alias));
     object->value("alias", alias);

@@ -24,6 +24,7 @@ void add_runs(Object& object, const Scope& scope, Project& project) {
   object.value("runCount", project.runs.size());
   object.field("runs", {"first", "after", "order", "filters"}, [scope, &project](const Json& arguments) {
     std::vector<ObjectPtr> runs;
+    runs.reserve(project.runs.size());
     for (auto& [name, run] : project.runs) runs.push_back(run_object(scope, project, run));
     return Node(connection("Run", std::move(runs), arguments));
   });
@@ -34,6 +35,7 @@ void add_artifact_ways(Object& object, const Scope& scope, Project& project) {
     std::set<std::string> names;
     for (const auto& [name, collection] : project.collections) names.insert(collection.type);
     std::vector<ObjectPtr> types;
+    types.reserve(names.size());
     for (const std::string& name : names) types.push_back(artifact_type_object(scope, project, name));
     return Node(connection("ArtifactType", std::move(types), arguments));
   });

@@ -32,6 +32,7 @@ ObjectPtr viewer_object(const Settings& settings) {
   viewer->value("deletedAt", nullptr);
   viewer->field("teams", {}, [entities = settings.entities](const Json& arguments) {
     std::vector<ObjectPtr> teams;
+    teams.reserve(entities.size());
     for (const std::string& entity : entities) teams.push_back(plain_object("Entity", {{"name", entity}}));
     return Node(connection("Entity", std::move(teams), arguments));
   });
@@ -49,6 +50,7 @@ ObjectPtr server_info_object() {
   info->field("latestLocalVersionInfo", {}, [local](const Json&) { return Node(local); });
   info->field("features", {}, [](const Json&) {
     std::vector<ObjectPtr> features;
+    features.reserve(kFeatures.size());
     for (const char* name : kFeatures) {
       features.push_back(plain_object("ServerFeature", {{"name", name}, {"isEnabled", true}}));
     }

@@ -216,7 +216,7 @@ void Router::log(const Incoming& request, std::uint64_t request_bytes, const Ans
   entry["time"] = format_time(service_.clock.now());
   log_.add(entry);
   if (complaints_ != nullptr && !answer.error.empty()) {
-    *complaints_ << answer.status << " " << describe(request, operation) << ": " << answer.error << std::endl;
+    *complaints_ << answer.status << " " << describe(request, operation) << ": " << answer.error << '\n';
   }
 }
 

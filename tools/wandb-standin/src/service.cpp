@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kSettingsFile = "standin.json";
 
 Json variables_of(const Json& request) {
-  const Json variables = request.value("variables", Json::object());
+  Json variables = request.value("variables", Json::object());
   if (variables.is_null()) return Json::object();
   if (!variables.is_object()) throw ApiError(400, "\"variables\" is not an object");
   return variables;
@@ -49,7 +49,7 @@ Json Service::graphql(const Json& request, const std::string& base_url) {
 }
 
 std::string operation_name(const Json& request) {
-  const std::string name = operation_name_of(request);
+  std::string name = operation_name_of(request);
   if (!name.empty() || !request.contains("query") || !request["query"].is_string()) return name;
   try {
     return parse_document(request["query"].get_ref<const std::string&>()).operations.front().name;
@@ -120,7 +120,8 @@ void check_input(const std::string& type, const Json& input, const std::vector<s
   if (!input.is_object()) throw ApiError(400, type + " must be an input object");
   for (const auto& [key, value] : input.items()) {
     if (std::find(known.begin(), known.end(), key) == known.end()) {
-      throw ApiError(400, "Field \"" + key + "\" is not defined by type \"" + type + "\".");
+      throw ApiError(
+          400, "Field \"" + std::string(key).append("\" is not defined by type \"").append(type) + "\".");
     }
   }
 }

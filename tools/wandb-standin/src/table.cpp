@@ -32,6 +32,7 @@ std::string cut_to_width(const std::string& text, std::size_t width) {
 
 std::vector<std::size_t> Table::column_widths(std::size_t width) const {
   std::vector<std::size_t> widths;
+  widths.reserve(columns_.size());
   for (const Column& column : columns_) widths.push_back(display_width(column.title));
   for (const Row& row : rows_) {
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
@@ -69,6 +70,7 @@ std::string Table::line(const std::vector<std::string>& cells, const std::vector
 std::string Table::render(std::size_t width) const {
   const auto widths = column_widths(width);
   std::vector<std::string> titles;
+  titles.reserve(columns_.size());
   for (const Column& column : columns_) titles.push_back(column.title);
   std::string out = line(titles, widths);
   for (const Row& row : rows_) {
