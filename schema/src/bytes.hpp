@@ -51,7 +51,8 @@ class ByteReader {
   [[nodiscard]] T fixed() {
     static_assert(std::is_arithmetic_v<T>);
     T value;
-    std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));
+    const std::string_view bytes = take(sizeof(T));
+    std::memcpy(&value, bytes.data(), bytes.size());
     return value;
   }
 

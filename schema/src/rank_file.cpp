@@ -16,15 +16,15 @@ class KeptConnection {
  public:
   KeptConnection() = default;
   ~KeptConnection() {
-    if (connection_.is_open()) --open_count_;
+    if (connection_.is_open()) --open_count;
   }
   KeptConnection(const KeptConnection&) = delete;
   KeptConnection& operator=(const KeptConnection&) = delete;
 
   [[nodiscard]] Connection* get() noexcept { return connection_.is_open() ? &connection_ : nullptr; }
   void keep(Connection connection) {
-    if (++open_count_ > kMost) {
-      --open_count_;
+    if (++open_count > kMost) {
+      --open_count;
     } else {
       connection_ = std::move(connection);
     }
@@ -32,7 +32,7 @@ class KeptConnection {
 
  private:
   static constexpr int kMost = 64;
-  static inline std::atomic<int> open_count_{0};
+  static inline std::atomic<int> open_count{0};
   Connection connection_;
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "ranklog/schema/tail.hpp"
 
@@ -56,7 +57,8 @@ const RowGroupBuilder::Layout& RowGroupBuilder::layout_of(const TailRow& row) {
   Layout layout;
   layout.field_of.resize(order_.size());
   std::iota(layout.field_of.begin(), layout.field_of.end(), 0u);
-  std::ranges::stable_sort(layout.field_of, {}, [&](std::uint32_t field) { return order_[field]; });
+  std::ranges::sort(layout.field_of, {},
+                    [&](std::uint32_t field) { return std::pair(order_[field], field); });
   // Of fields with one key the last is kept.
   std::vector<std::uint32_t> kept;
   std::vector<KeyId> keys;
@@ -71,11 +73,11 @@ const RowGroupBuilder::Layout& RowGroupBuilder::layout_of(const TailRow& row) {
   layout.field_of = std::move(kept);
   const auto [set, is_new] = set_index_.try_emplace(keys, sets_.size());
   layout.set = set->second;
-  if (is_new) start_group(sets_.emplace_back(), std::move(keys));
+  if (is_new) start_group(sets_.emplace_back(), keys);
   return layouts_.emplace(order_, std::move(layout)).first->second;
 }
 
-void RowGroupBuilder::start_group(KeySet& set, std::vector<KeyId> keys) {
+void RowGroupBuilder::start_group(KeySet& set, const std::vector<KeyId>& keys) {
   set = KeySet{groups_.size(), 0};
   RowGroup& group = groups_.emplace_back();
   group.columns.reserve(keys.size());

@@ -119,9 +119,9 @@ void Scanner::keep(RankSegment segment) {
 }
 
 Attempt make_attempt(std::string token, std::vector<RankSegment> segments) {
-  std::ranges::stable_sort(segments, [](const RankSegment& a, const RankSegment& b) {
-    return std::tuple(a.info.identity.rank, a.info.start_time_ns) <
-           std::tuple(b.info.identity.rank, b.info.start_time_ns);
+  std::ranges::sort(segments, [](const RankSegment& a, const RankSegment& b) {
+    return std::tie(a.info.identity.rank, a.info.start_time_ns, a.path) <
+           std::tie(b.info.identity.rank, b.info.start_time_ns, b.path);
   });
   Attempt attempt;
   attempt.launch_token = std::move(token);
@@ -163,7 +163,7 @@ ScanResult Scanner::result() {
   for (auto& [name, by_token] : grouped) {
     result.experiments.push_back(make_experiment(name.first, name.second, std::move(by_token)));
   }
-  std::ranges::stable_sort(result.experiments, [](const Experiment& a, const Experiment& b) {
+  std::ranges::sort(result.experiments, [](const Experiment& a, const Experiment& b) {
     return std::tie(a.project, a.attempts.front().start_time_ns, a.id) <
            std::tie(b.project, b.attempts.front().start_time_ns, b.id);
   });

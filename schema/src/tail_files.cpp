@@ -42,7 +42,7 @@ class TailCollector {
 
   Tail take() {
     tail_.groups = builder_.take();
-    std::ranges::stable_sort(tail_.operations, {}, &Operation::sequence);
+    std::ranges::sort(tail_.operations, {}, &Operation::sequence);
     return std::move(tail_);
   }
 

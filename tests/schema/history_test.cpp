@@ -73,7 +73,7 @@ TEST(RankHistory, FourPiecesOfOneJobAreOneHistoryInAnyOrder) {
         i == 0 ? std::nullopt : std::optional<std::int64_t>(pieces[i].first);
     paths.push_back(dir / ("piece" + std::to_string(i)) / "rank-00000.db");
     RankFileBuilder builder(paths.back(), launch("allocation " + std::to_string(i), resume),
-                            kStartTimeNs + i * 3 * kHourNs);
+                            kStartTimeNs + i * (3 * kHourNs));
     for (int step = pieces[i].first; step <= pieces[i].second; ++step)
       builder.row(step, {{"loss", step * 0.5}});
     builder.finish();

@@ -12,8 +12,8 @@ namespace ranklog::test {
 
 // The texts live in static storage.
 inline std::vector<ValueView> awkward_values() {
-  static const std::string kLong(70'000, 'y');
-  static const std::string kNul("nul\0inside", 10);
+  static const std::string long_text(70'000, 'y');
+  static const std::string with_nul("nul\0inside", 10);
   using Double = std::numeric_limits<double>;
   using Int = std::numeric_limits<std::int64_t>;
   return {nullptr,
@@ -40,8 +40,8 @@ inline std::vector<ValueView> awkward_values() {
           "\xF0\x9F\x9A\x80 emoji",
           "line\nbreak \"quoted\" \\ 'single'",
           "not UTF-8: \xFF\xFE",
-          std::string_view(kNul),
-          std::string_view(kLong),
+          std::string_view(with_nul),
+          std::string_view(long_text),
           ValueView::json(R"([1, 2.5, null, {"a": "b"}])"),
           ValueView::json(R"({"_type":"histogram","values":[1],"bins":[0,1]})"),
           ValueView::json("")};

@@ -33,6 +33,7 @@ std::vector<std::uint64_t> sequences_in(std::string_view bytes) {
 TEST(Tail, EveryValueComesBackBitForBit) {
   const std::vector<ValueView> values = test::awkward_values();
   std::vector<TailField> fields;
+  fields.reserve(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) fields.push_back({static_cast<KeyId>(i * 1000), values[i]});
   std::string bytes;
   append_row_record(bytes, 7, -5, 123, fields);

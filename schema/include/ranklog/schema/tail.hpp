@@ -100,7 +100,7 @@ class RowGroupBuilder {
   };
 
   const Layout& layout_of(const TailRow& row);
-  void start_group(KeySet& set, std::vector<KeyId> keys);
+  void start_group(KeySet& set, const std::vector<KeyId>& keys);
 
   std::vector<RowGroup> groups_;
   std::size_t rows_ = 0;
