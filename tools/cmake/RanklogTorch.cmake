@@ -2,7 +2,9 @@
 # that Torch's own package file sets stays inside the function below; only imported targets come out of it.
 
 function(ranklog_find_torch)
+  set(CMAKE_MESSAGE_LOG_LEVEL ERROR) # Torch's file reports what it looked for even if it is told to be quiet
   find_package(Torch CONFIG QUIET)
+  unset(CMAKE_MESSAGE_LOG_LEVEL)
   if(NOT Torch_FOUND)
     message(FATAL_ERROR "ranklog's trainer needs LibTorch 1.13 or later: install Debian's libtorch-dev and "
                         "libgloo-dev, or point CMAKE_PREFIX_PATH at it, or build without the trainer by "

@@ -130,10 +130,10 @@ class Worker {
     const EndState state = result.stopped_by == StopRequest::kPreempt     ? EndState::kPreempted
                            : result.stopped_by == StopRequest::kInterrupt ? EndState::kFailed
                                                                           : EndState::kFinished;
+    communicator_->leave(kFarewell);  // from here on no rank needs another: each ends its own log
+    open_log_ = nullptr;
     const Outcome outcome = log_->finish(state, status);
     if (!outcome.message.empty()) complain("the log: " + outcome.message);
-    open_log_ = nullptr;
-    communicator_->leave(kFarewell);
     if (place_.rank == 0) tell_end(result);
     return status;
   }
@@ -141,8 +141,8 @@ class Worker {
   void tell_end(const TrainingResult& result) const {
     const std::string where = "step " + std::to_string(result.steps);
     if (result.stopped_by == StopRequest::kPreempt) {
-      say("preempted at " + where + ", state saved; go on with --run_id " + folder_.filename().string() +
-          " --resume");
+      const std::string run_id = log_->enabled() ? log_->identity().experiment : settings_.run_id;
+      say("preempted at " + where + ", state saved; go on with --run_id " + run_id + " --resume");
     } else if (result.stopped_by == StopRequest::kInterrupt) {
       say("interrupted at " + where);
     } else {

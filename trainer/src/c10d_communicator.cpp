@@ -205,6 +205,7 @@ class C10dCommunicator : public Communicator {
       roster_.note_failure("rank " + std::to_string(rank_) + " failed: " + what);
     } catch (...) {  // the store is gone, and with it rank 0: the others know
     }
+    watch_.reset();  // this rank is not stuck: it ends by itself
   }
 
   void leave(std::chrono::milliseconds limit) noexcept override {

@@ -2,6 +2,7 @@
 // Everything in which LibTorch 1.13 and 2.x differ for us. (1.13 also lacks one header: libtorch-1.13/.)
 
 #include <torch/version.h>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 

@@ -156,7 +156,8 @@ TrainingProgress load_progress(const Dict& dict) {
   progress.batch_size = entry_of(dict, "batch_size").toInt();
   progress.seed = static_cast<std::uint64_t>(entry_of(dict, "seed").toInt());
   progress.best_accuracy = entry_of(dict, "best_accuracy").toDouble();
-  for (const c10::IValue& state : entry_of(dict, "rng").toListRef()) {
+  const c10::IValue rng = entry_of(dict, "rng");
+  for (const c10::IValue& state : rng.toListRef()) {
     const at::Tensor bytes = state.toTensor().contiguous();
     progress.rng.emplace_back(static_cast<const char*>(bytes.data_ptr()), bytes.nbytes());
   }

@@ -45,7 +45,8 @@ class Communicator {
   // What each rank gave, by rank. For small texts.
   [[nodiscard]] virtual std::vector<std::string> all_gather(const std::string& of_this_rank) = 0;
 
-  // Tells every other rank that this one cannot go on, so that they stop now and say why.
+  // Tells every other rank that this one cannot go on, so that they stop now and say why. Of several
+  // failures all ranks report the first.
   virtual void report_failure(const std::string& what) noexcept = 0;
   // The last call. Waits until the others made it too, at most `limit`: the rank that serves the others must
   // go last.
