@@ -49,6 +49,7 @@ torch::optim::SGD optimizer_for(torch::nn::Module& model) {
 }
 
 Trace train_alone(const Samples& samples) {
+  torch::set_num_threads(1);  // of the calling thread: ranks that are threads share the cores
   const auto model = seeded_model();
   auto optimizer = optimizer_for(*model);
   Trace trace;
@@ -67,6 +68,7 @@ Trace train_alone(const Samples& samples) {
 // One rank; `model` is what it starts with, which only rank 0's should matter of.
 Trace train_as_rank(const Samples& samples, const std::shared_ptr<DigitsModel>& model,
                     Communicator& communicator) {
+  torch::set_num_threads(1);
   const std::int64_t share = kGlobalBatch / communicator.size();
   DataParallel parallel(model, communicator);
   auto optimizer = optimizer_for(*model);
