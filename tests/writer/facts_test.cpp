@@ -53,12 +53,36 @@ TEST(Secrets, AreMaskedInArguments) {
                                       "train", "--verbose", "--secret", "-H", "Authorization:***"}));
 }
 
+TEST(Secrets, AreMaskedWholeAfterTheirFlagThoughTheyHoldSeparators) {
+  EXPECT_EQ(writer::mask_arguments({"--token", "eyJhbGciOi.eyJzdWIi.abc==", "--password", "a:b", "--secret",
+                                    "--api-key=a=b", "--pad-token", "a:b", "--lr", "a=b"}),
+            (std::vector<std::string>{"--token", "***", "--password", "***", "--secret", "--api-key=***",
+                                      "--pad-token", "a:b", "--lr", "a=b"}));
+}
+
+TEST(Secrets, AreStrippedFromAddressesInArguments) {
+  EXPECT_EQ(writer::mask_arguments({"https://user:pw@host/x", "--url=https://user:pw@host", "--proxy",
+                                    "http://u:p@one,http://u:p@two", "ssh://git@host/x@y"}),
+            (std::vector<std::string>{"https://host/x", "--url=https://host", "--proxy",
+                                      "http://one,http://two", "ssh://host/x@y"}));
+}
+
+TEST(Secrets, AreMaskedInConfigWhateverTheirType) {
+  nlohmann::ordered_json config{
+      {"password", 1234},  {"token", {1, "x", nullptr}}, {"secret", true},          {"db_password", 1.5},
+      {"passwd", nullptr}, {"max_tokens", 512},          {"hf_token", 12345678901}, {"key", 7}};
+  writer::mask_secrets("", config);
+  EXPECT_EQ(config.dump(),
+            R"({"password":"***","token":["***","***",null],"secret":"***","db_password":"***",)"
+            R"("passwd":null,"max_tokens":512,"hf_token":12345678901,"key":7})");
+}
+
 TEST(Secrets, AreMaskedInsideConfigAndNeverReachTheFile) {
   const test::ScopedEnvironment environment(
       std::map<std::string, std::string>{{"WANDB_API_KEY", "5ecret5ecret5ecret5ecret"}});
   const test::TempDir dir;
   auto log = Writer::open(test::options_in(dir.path()));
-  log.config({{"api_key", "5ecret5ecret5ecret5ecret"}, {"lr", 0.1}, {"max_tokens", 512}});
+  log.config({{"api_key", "5ecret5ecret5ecret5ecret"}, {"lr", 0.1}, {"max_tokens", 512}, {"password", 1234}});
   log.config_json(R"({"login":{"password":"5ecret5ecret5ecret5ecret","user":"u"},
                       "endpoints":[{"token":"5ecret5ecret5ecret5ecret"}],"pad_token":"<pad>"})");
   std::map<std::string, std::string> config;
@@ -68,6 +92,7 @@ TEST(Secrets, AreMaskedInsideConfigAndNeverReachTheFile) {
   EXPECT_EQ(config["endpoints"], R"([{"token":"***"}])");
   EXPECT_EQ(config["pad_token"], "\"<pad>\"");
   EXPECT_EQ(config["max_tokens"], "512");
+  EXPECT_EQ(config["password"], "\"***\"");
   for (const auto& name : test::list_folder(log.folder())) {
     EXPECT_EQ(test::read_file(log.folder() / name).find("5ecret"), std::string::npos) << name;
   }

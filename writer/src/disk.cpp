@@ -44,7 +44,9 @@ int write_all(int fd, std::string_view bytes) noexcept {
 int sync_folder(const fs::path& folder) noexcept {
   const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.is_open()) return errno;
-  return ::fsync(fd.get()) == 0 ? 0 : errno;
+  // Some file systems (FUSE among them) cannot sync a folder and need not.
+  if (::fsync(fd.get()) == 0 || errno == EINVAL || errno == ENOSYS) return 0;
+  return errno;
 }
 
 void create_folders(const fs::path& folder) {

@@ -100,12 +100,15 @@ std::optional<std::vector<ConfigEntry>> parse_config(std::string_view object) {
 }
 
 ConfigEntry make_config_entry(std::string_view key, ValueView value) {
-  if (value.kind() == ValueKind::kString && is_secret(key, value.text())) {
-    return {std::string(key), strict_json(kMask)};
+  const bool is_text = value.kind() == ValueKind::kString || value.kind() == ValueKind::kJson;
+  auto json = value.kind() == ValueKind::kJson
+                  ? Json::parse(value.text().begin(), value.text().end(), nullptr, false)
+                  : Json(Json::value_t::discarded);
+  if (json.is_discarded()) {
+    const bool secret = value.kind() != ValueKind::kNull && is_secret(key, is_text ? value.text() : kMask);
+    if (secret) return {std::string(key), strict_json(kMask)};
+    return {std::string(key), is_text ? strict_json(value.text()) : strict_json(value)};
   }
-  if (value.kind() != ValueKind::kJson) return {std::string(key), strict_json(value)};
-  auto json = Json::parse(value.text().begin(), value.text().end(), nullptr, false);
-  if (json.is_discarded()) return {std::string(key), strict_json(value.text())};
   mask_secrets(key, json);
   return {std::string(key), dump(json)};
 }

@@ -56,7 +56,7 @@ LogStatus Recorder::log_row(std::optional<std::int64_t> step, std::size_t count,
     return status;
   } catch (...) {
     const Lock lock(mutex_);
-    return drop();
+    return closed_ ? LogStatus::kClosed : drop();
   }
 }
 
@@ -75,7 +75,7 @@ LogStatus Recorder::record(OperationBody body) noexcept {
     });
   } catch (...) {
     const Lock lock(mutex_);
-    return drop();
+    return closed_ ? LogStatus::kClosed : drop();
   }
 }
 
@@ -185,7 +185,7 @@ LogStatus Recorder::append(Encoder encode) {
 }
 
 LogStatus Recorder::write_tail(std::string_view records) noexcept {
-  if (tail_error_ == 0) {
+  if (tail_error_ == 0 && segment_) {
     const int error = segment_->append(records);
     if (error == 0) {
       tail_through_ = sequence_;
@@ -290,15 +290,15 @@ void Recorder::commit_failed(const std::string& reason) {
   room_.notify_all();
 }
 
-int Recorder::resume_tail(const std::shared_ptr<TailSegment>& fresh) {
+int Recorder::resume_tail(std::shared_ptr<TailSegment>& segment) {
   const Lock lock(mutex_);
   for (const auto& block : blocks_) {
-    if (const int error = fresh->append(block); error != 0) {
+    if (const int error = segment->append(block); error != 0) {
       tail_error_ = error;
       return error;
     }
   }
-  segment_ = fresh;
+  segment_.swap(segment);
   tail_error_ = 0;
   tail_through_ = sequence_;
   return 0;

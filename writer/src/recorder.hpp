@@ -81,8 +81,9 @@ class Recorder {
   void recycle(std::vector<std::string> blocks);  // memory for later records
   void committed(std::uint64_t watermark);
   void commit_failed(const std::string& reason);
-  // After a commit, if the tail was broken. 0, or an errno with the tail still broken.
-  int resume_tail(const std::shared_ptr<TailSegment>& fresh);
+  // After a commit, if the tail was broken. 0, and then `segment` is the broken one (or empty), which is
+  // still the only durable copy of some records; or an errno, with the tail still broken.
+  int resume_tail(std::shared_ptr<TailSegment>& segment);
   void tail_failed(int error_number);
   // Counts what is neither sealed nor in the tail as dropped: the writer ends without it.
   void abandon();
@@ -148,7 +149,7 @@ class Recorder {
   std::size_t taken_bytes_ = 0;
   std::optional<SteadyTime> full_since_;
 
-  std::shared_ptr<TailSegment> segment_;        // current; empty if it could not be created
+  std::shared_ptr<TailSegment> segment_;  // current; empty if it could not be created, and in the last round
   std::shared_ptr<TailSegment> taken_segment_;  // of the backlog
   std::uint64_t segment_number_ = 1;
   int tail_error_ = 0;  // errno; not 0: broken

@@ -227,6 +227,7 @@ bool Sealer::commit() {
   recorder_.committed(watermark_);
   // Only now: until COMMIT has returned, the tail is what survives.
   if (backlog_->segment) backlog_->segment->remove();
+  remove_broken_segments();
   backlog_.reset();
   batch_.reset();
   return true;
@@ -234,13 +235,21 @@ bool Sealer::commit() {
 
 void Sealer::resume_tail() {
   int error = 0;
-  const auto fresh = create_segment(error);
-  if (fresh && recorder_.resume_tail(fresh) == 0) {
+  broken_segments_.reserve(broken_segments_.size() + 1);
+  auto segment = create_segment(error);
+  if (segment && recorder_.resume_tail(segment) == 0) {
+    if (segment) broken_segments_.push_back(std::move(segment));
     backoff_ = milliseconds{0};
     return;
   }
-  if (fresh) fresh->remove();
+  if (segment) segment->remove();
   back_off();
+}
+
+// Their live records were copied to a segment that is not synced yet; the commit that follows holds them all.
+void Sealer::remove_broken_segments() noexcept {
+  for (const auto& segment : broken_segments_) segment->remove();
+  broken_segments_.clear();
 }
 
 void Sealer::back_off() {
@@ -290,6 +299,7 @@ bool Sealer::seal_rest(SteadyTime deadline) {
     if (backoff_.count() > 0) std::this_thread::sleep_until(std::min(retry_at_, give_up));
   }
   if (const auto segment = recorder_.release_segment()) segment->remove();
+  remove_broken_segments();
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ranklog/schema/rank_database.hpp"
 #include "recorder.hpp"
@@ -56,6 +57,7 @@ class Sealer {
   [[nodiscard]] static SealBatch make_batch(const Backlog& backlog);
   bool commit();
   void resume_tail();
+  void remove_broken_segments() noexcept;
   [[nodiscard]] std::shared_ptr<TailSegment> create_segment(int& error);
   void sync_tail();
   void back_off();
@@ -68,8 +70,9 @@ class Sealer {
 
   // The thread's own.
   std::optional<RankDatabase> database_;
-  std::optional<Backlog> backlog_;  // taken, not committed
-  std::optional<SealBatch> batch_;  // the same, decoded
+  std::optional<Backlog> backlog_;                             // taken, not committed
+  std::optional<SealBatch> batch_;                             // the same, decoded
+  std::vector<std::shared_ptr<TailSegment>> broken_segments_;  // kept until what they hold is sealed
   unsigned next_segment_;
   std::uint64_t watermark_ = 0;  // committed
   std::uint64_t flush_served_ = 0;

@@ -67,9 +67,20 @@ bool looks_like_key(std::string_view text) {
   return false;
 }
 
-void mask_strings(nlohmann::ordered_json& value) {
-  if (value.is_string()) value = kMask;
-  if (value.is_array()) std::for_each(value.begin(), value.end(), mask_strings);
+void mask_scalars(nlohmann::ordered_json& value) {
+  if (value.is_array()) {
+    std::for_each(value.begin(), value.end(), mask_scalars);
+  } else if (value.is_primitive() && !value.is_null()) {
+    value = kMask;
+  }
+}
+
+std::string mask_assignment(const std::string& argument) {
+  const auto separator = argument.find_first_of("=:");
+  if (separator == std::string::npos) return argument;
+  const std::string_view text = argument;
+  if (!is_secret(text.substr(0, separator), text.substr(separator + 1))) return argument;
+  return argument.substr(0, separator + 1) + std::string(kMask);
 }
 
 }  // namespace
@@ -90,38 +101,36 @@ void mask_secrets(std::string_view name, nlohmann::ordered_json& value) {
   } else if (value.is_object()) {
     for (auto member = value.begin(); member != value.end(); ++member) mask_secrets(member.key(), *member);
   } else if (value.is_array()) {
-    if (is_secret(name, kMask)) mask_strings(value);
+    if (is_secret(name, kMask)) mask_scalars(value);
     for (auto& element : value) mask_secrets(name, element);
+  } else if (is_secret(name, kMask)) {  // the name alone decides: a number has no look
+    mask_scalars(value);
   }
 }
 
 std::vector<std::string> mask_arguments(std::vector<std::string> arguments) {
   std::string previous_flag;
   for (auto& argument : arguments) {
-    const auto separator = argument.find_first_of("=:");
-    if (separator != std::string::npos) {
-      const auto text = std::string_view(argument).substr(separator + 1);
-      if (is_secret(std::string_view(argument).substr(0, separator), text)) {
-        argument = argument.substr(0, separator + 1) + std::string(kMask);
-      }
-      previous_flag.clear();
-    } else if (argument.starts_with('-')) {
-      previous_flag = argument;
-    } else {
-      if (is_secret(previous_flag, argument)) argument = kMask;
-      previous_flag.clear();
-    }
+    const bool is_flag = argument.starts_with('-');
+    const bool is_assignment = argument.find_first_of("=:") != std::string::npos;
+    // What follows a secret's flag is masked whole: a token may hold separators of its own.
+    const bool masked = !is_flag && is_secret(previous_flag, argument);
+    argument = masked ? std::string(kMask) : strip_credentials(mask_assignment(argument));
+    previous_flag = is_flag && !is_assignment ? argument : "";
   }
   return arguments;
 }
 
-std::string strip_credentials(std::string_view url) {
-  const auto scheme = url.find("://");
-  if (scheme == std::string_view::npos) return std::string(url);
-  const auto host = scheme + 3;
-  const auto at = url.substr(0, url.find('/', host)).rfind('@');
-  if (at == std::string_view::npos || at < host) return std::string(url);
-  return std::string(url.substr(0, host)) + std::string(url.substr(at + 1));
+std::string strip_credentials(std::string_view text) {
+  std::string stripped;
+  for (;;) {
+    const auto scheme = text.find("://");
+    if (scheme == std::string_view::npos) return stripped.append(text);
+    const auto host = scheme + 3;
+    const auto at = text.substr(0, text.find_first_of("/ \t\n\"'", host)).rfind('@');
+    stripped.append(text.substr(0, host));
+    text.remove_prefix(at == std::string_view::npos || at < host ? host : at + 1);
+  }
 }
 
 }  // namespace ranklog::writer

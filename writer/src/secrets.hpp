@@ -16,13 +16,14 @@ inline constexpr std::string_view kMask = "***";
 
 [[nodiscard]] bool is_secret(std::string_view name, std::string_view text);
 
-// Masks strings anywhere inside; `name` is the key that the value stands under.
+// Masks texts anywhere inside, and numbers and bools under a name that stands for nothing but a secret;
+// `name` is the key that the value stands under.
 void mask_secrets(std::string_view name, nlohmann::ordered_json& value);
 
-// --password=x, --password x, password=x and "Authorization: x".
+// --password=x, --password x, password=x, "Authorization: x" and https://user:x@host.
 [[nodiscard]] std::vector<std::string> mask_arguments(std::vector<std::string> arguments);
 
-// Without user name and password: https://user:token@host/path becomes https://host/path.
-[[nodiscard]] std::string strip_credentials(std::string_view url);
+// Addresses without user name and password: https://user:token@host/path becomes https://host/path.
+[[nodiscard]] std::string strip_credentials(std::string_view text);
 
 }  // namespace ranklog::writer

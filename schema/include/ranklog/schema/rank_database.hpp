@@ -26,8 +26,8 @@ struct SealBatch {
 };
 
 // What survives: after commit() has returned, the batch survives process death, machine crash and power loss
-// (WAL with synchronous=FULL). Errors: every call throws Error (kIo with the file and SQLite's reason;
-// kBusy); a failed commit leaves the file as it was before, and may be tried again.
+// (WAL or a rollback journal, synchronous=EXTRA). Errors: every call throws Error (kIo with the file and
+// SQLite's reason; kBusy); a failed commit leaves the file as it was before, and may be tried again.
 class RankDatabase {
  public:
   // Creates the file exclusively; throws Error (kBusy) if it exists.
