@@ -1,7 +1,10 @@
 // The program as its user meets it: what it prints and how it ends.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -9,7 +12,7 @@
 
 #include "logs.hpp"
 #include "plain_table.hpp"
-#include "program.hpp"
+#include "support/process.hpp"
 #include "support/temp_dir.hpp"
 
 namespace ranklog {
@@ -18,7 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::identity_of_rank;
-using test::Ran;
 using test::RankFileBuilder;
 using test::TempDir;
 
@@ -36,11 +38,22 @@ int lines_in(const std::string& text) {
   return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
 }
 
+struct Ran {
+  int status = -1;
+  std::string out, err;
+};
+
 class RanklogProgram : public ::testing::Test {
  protected:
-  Ran run(const std::vector<std::string>& arguments,
-          const std::map<std::string, std::string>& variables = {}) {
-    return test::run_program(RANKLOG_PROGRAM, arguments, dir_.path(), variables);
+  // In the test's folder, with none of the variables that the program looks at but those given.
+  Ran run(const test::Arguments& arguments, const test::Variables& variables = {}) {
+    test::Arguments words{"-C", dir_.path().string(), RANKLOG_PROGRAM};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    test::Variables environment{{"RANKLOG_DIR", ""}, {"NO_COLOR", ""}, {"COLUMNS", ""}, {"LINES", ""}};
+    for (const auto& [name, value] : variables) environment[name] = value;
+    test::Process process("/usr/bin/env", words, environment);
+    const int status = process.wait();
+    return {status, process.output(), process.errors()};
   }
 
   Identity identity(const std::string& experiment, int rank, int world_size) {
@@ -188,6 +201,16 @@ TEST_F(RanklogProgram, UnreadableFilesAreNamedAndTheRestIsShown) {
   const json listed = json::parse(run({"ls", "--json"}).out);
   EXPECT_EQ(listed["experiments"].size(), 1u);
   EXPECT_EQ(listed["problems"].size(), 1u);
+}
+
+TEST_F(RanklogProgram, ATruncatedFileIsNamedInOneLineAndTheRestIsRead) {
+  write("e", {0, 1, 2}, 3);
+  fs::resize_file(path_of(identity("e", 1, 3)), 6000);
+  const Ran ran = run({"query", "--csv", "SELECT DISTINCT rank FROM points"});
+  EXPECT_EQ(ran.status, 5);
+  EXPECT_EQ(ran.out, "rank\n0\n2\n");
+  EXPECT_TRUE(holds(ran.err, "rank-00001.db")) << ran.err;
+  EXPECT_EQ(lines_in(ran.err), 1) << ran.err;
 }
 
 TEST_F(RanklogProgram, LsReadsNoPoints) {

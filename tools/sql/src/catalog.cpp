@@ -10,6 +10,13 @@ std::size_t bytes_of(const RowGroup& group, const RowGroupInfo& info) {
   return group.rows() * (24 + 9 * group.columns.size()) + 8 * info.stored_bytes;
 }
 
+// One line a file, however much of it is damaged.
+std::string describe(const std::filesystem::path& path, const std::vector<Damage>& damage) {
+  std::string text = path.string() + ": " + damage.front().place + ": " + damage.front().reason;
+  if (damage.size() > 1) text += " (and " + std::to_string(damage.size() - 1) + " more damaged places)";
+  return text;
+}
+
 }  // namespace
 
 OpenFile::OpenFile(RankFile opened) : file(std::move(opened)) {
@@ -44,9 +51,8 @@ std::shared_ptr<const OpenFile> Catalog::open(const SourceFile& source) {
   try {
     auto open = std::make_shared<const OpenFile>(RankFile::open(source.segment->path));
     ++counts_.files_opened;
-    for (const Damage& damage : open->file.damage()) {
-      report(ErrorCode::kDamaged, source.segment->path.string() + ": " + damage.place + ": " + damage.reason);
-    }
+    const std::vector<Damage> damage = open->file.damage();
+    if (!damage.empty()) report(ErrorCode::kDamaged, describe(source.segment->path, damage));
     open_files_.push_front({source.index, open});
   } catch (const Error& error) {
     report(error.code(), error.what());

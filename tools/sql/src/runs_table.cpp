@@ -1,4 +1,5 @@
 #include <chrono>
+#include <ctime>
 #include <variant>
 
 #include "record_table.hpp"
