@@ -21,7 +21,8 @@ namespace {
 int open_read_only(const std::filesystem::path& path) {
   int fd = -1;
   do {
-    fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // O_NONBLOCK: opening a pipe would wait for who writes it.
+    fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   } while (fd < 0 && errno == EINTR);
   return fd;
 }
@@ -53,14 +54,15 @@ ssize_t read_some(const FileDescriptor& file, void* buffer, std::size_t bytes,
   }
 }
 
-std::string read_all(const FileDescriptor& file, const std::filesystem::path& path) {
+std::string read_up_to(const FileDescriptor& file, std::size_t limit, const std::filesystem::path& path) {
   struct stat status = {};
   if (::fstat(file.get(), &status) != 0) throw_errno("read", path, errno);
   std::string bytes;
   std::size_t used = 0;
   // One byte more than the size, so that a file that does not grow meanwhile is read in two calls.
   std::size_t want = static_cast<std::size_t>(std::max<off_t>(status.st_size, 0)) + 1;
-  for (;;) {
+  while (used < limit) {
+    want = std::min(want, limit - used);
     bytes.resize(used + want);
     const ssize_t got = read_some(file, bytes.data() + used, want, path);
     used += static_cast<std::size_t>(got);

@@ -11,7 +11,7 @@ KeyPath lost_name(KeyId id) {
 
 bool KeyTable::reserve(KeyId id) {
   if (id < paths_.size()) return true;
-  if (id - paths_.size() > kMaxGap) return false;
+  if (id > named_ + kMostUnnamed) return false;
   paths_.resize(std::size_t{id} + 1);
   return true;
 }
@@ -22,6 +22,7 @@ void KeyTable::define(KeyId id, KeyPath path) {
     damage_.push_back({place, "its number is out of range"});
   } else if (paths_[id].names.empty()) {
     paths_[id] = std::move(path);
+    ++named_;
   } else if (paths_[id] != path) {
     damage_.push_back({place, "it has two names: " + paths_[id].display() + " and " + path.display()});
   }

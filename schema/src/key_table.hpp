@@ -20,12 +20,13 @@ class KeyTable {
   [[nodiscard]] std::vector<KeyPath> take();
 
  private:
-  // Ids are dense; one far beyond the others is damage and must not cost memory.
-  static constexpr std::size_t kMaxGap = std::size_t{1} << 20;
+  // Ids are dense; one far beyond the number of names is damage and must not cost memory.
+  static constexpr std::size_t kMostUnnamed = std::size_t{1} << 20;
 
   bool reserve(KeyId id);
 
   std::vector<KeyPath> paths_;  // without names: not defined yet
+  std::size_t named_ = 0;       // defined
   std::vector<Damage>& damage_;
 };
 

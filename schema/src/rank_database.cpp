@@ -76,6 +76,7 @@ struct RankDatabase::Impl {
       : path(database), connection(database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, kBusyTimeoutMs) {}
 
   void prepare_statements();
+  [[nodiscard]] std::string leave_wal();
   void insert_keys(const std::vector<KeyPath>& keys);
   void insert_chunk(std::int64_t id, const EncodedChunk& chunk);
   void insert(const Operation& operation, const ConfigEntry& entry);
@@ -228,23 +229,33 @@ void RankDatabase::commit(const SealBatch& batch) {
   db.totals = totals;
 }
 
+// Empty if everything is in the database file now, else why it is not.
+std::string RankDatabase::Impl::leave_wal() {
+  try {
+    if (change_journal_mode(connection, "delete")) return {};
+    (void)connection.query_integer("PRAGMA wal_checkpoint(PASSIVE)");  // what readers leave free
+    return "another program reads it";
+  } catch (const SqliteError& error) {
+    return error.what();
+  }
+}
+
+// Out of WAL mode first, so that the end record reaches the database file itself, and last: a file that says
+// that it has ended is complete without a WAL.
 void RankDatabase::finish(EndState state, std::optional<int> exit_code, std::int64_t end_time_ns) {
   Impl& db = *impl_;
-  {
-    Transaction transaction(db.connection);
-    db.set_meta.run(kMetaEndTime, end_time_ns);
-    db.set_meta.run(kMetaHeartbeat, end_time_ns);
-    db.set_meta.run(kMetaEndState, to_string(state));
-    if (exit_code) db.set_meta.run(kMetaExitCode, std::int64_t{*exit_code});
-    transaction.commit();
-  }
-  if (!change_journal_mode(db.connection, "delete")) {
-    throw Error(ErrorCode::kBusy,
-                "'" + db.path.string() +
-                    "' is finished, but another program reads it, so that part of it is still in '" +
-                    db.path.filename().string() + "-wal'",
-                "keep the two files together");
-  }
+  const std::string reason = db.leave_wal();
+  Transaction transaction(db.connection);
+  db.set_meta.run(kMetaEndTime, end_time_ns);
+  db.set_meta.run(kMetaHeartbeat, end_time_ns);
+  db.set_meta.run(kMetaEndState, to_string(state));
+  if (exit_code) db.set_meta.run(kMetaExitCode, std::int64_t{*exit_code});
+  transaction.commit();
+  if (reason.empty()) return;
+  throw Error(ErrorCode::kBusy,
+              "'" + db.path.string() + "' is finished, but part of it is still in '" +
+                  db.path.filename().string() + "-wal': " + reason,
+              "keep the two files together");
 }
 
 }  // namespace ranklog

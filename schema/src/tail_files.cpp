@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <new>
 #include <system_error>
 #include <unordered_set>
 
@@ -12,6 +13,9 @@ namespace ranklog {
 namespace {
 
 namespace fs = std::filesystem;
+
+// A writer's segments are far shorter; whatever else is there must not take all memory.
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 
 std::string describe_place(const TailSegment& segment, std::size_t byte) {
   return "tail segment " + segment.path.filename().string() + " at byte " + std::to_string(byte);
@@ -73,9 +77,16 @@ void read_records(const TailSegment& segment, std::string_view bytes, std::size_
 }
 
 void read_segment(const TailSegment& segment, const Identity& identity, TailCollector& collector) {
-  const std::string bytes = read_all(segment.file, segment.path);
-  collector.add_bytes(bytes.size());
+  if (!segment.file.is_open()) {
+    collector.add_damage(describe_place(segment, 0), "it is not a regular file");
+    return;
+  }
   try {
+    const std::string bytes = read_up_to(segment.file, kMostBytes, segment.path);
+    collector.add_bytes(bytes.size());
+    if (bytes.size() == kMostBytes) {
+      collector.add_damage(describe_place(segment, kMostBytes), "it is too long; what follows is left out");
+    }
     const std::optional<TailHeader> header = decode_tail_header(bytes);
     if (!header) return;
     if (header->launch_token != identity.launch_token || header->rank != identity.rank) {
@@ -85,6 +96,8 @@ void read_segment(const TailSegment& segment, const Identity& identity, TailColl
     read_records(segment, bytes, header->bytes, collector);
   } catch (const Error& error) {
     collector.add_damage(describe_place(segment, 0), error.what());
+  } catch (const std::bad_alloc&) {
+    collector.add_damage(describe_place(segment, 0), "it is too long for this machine's memory");
   }
 }
 
@@ -119,8 +132,11 @@ std::vector<TailSegment> open_tail_segments(const fs::path& rank_file,
     const auto index = parse_tail_segment_name(name, rank_file);
     if (!index) continue;
     fs::path path = rank_file.parent_path() / name;
-    FileDescriptor file = open_if_exists(path);
-    if (file.is_open()) segments.push_back({std::move(path), *index, std::move(file)});
+    std::error_code ignored;
+    const fs::file_type type = fs::status(path, ignored).type();
+    const bool is_other = fs::exists(fs::file_status(type)) && type != fs::file_type::regular;
+    FileDescriptor file = is_other ? FileDescriptor() : open_if_exists(path);
+    if (file.is_open() || is_other) segments.push_back({std::move(path), *index, std::move(file)});
   }
   std::ranges::sort(segments, {}, &TailSegment::index);
   return segments;

@@ -17,7 +17,7 @@ namespace ranklog {
 struct TailSegment {
   std::filesystem::path path;
   unsigned index = 0;
-  FileDescriptor file;
+  FileDescriptor file;  // not open: no regular file
 };
 
 // The index in the name of a segment of `rank_file`; empty for other names.
@@ -45,7 +45,7 @@ struct Tail {
 };
 
 // Rows and operations with a sequence above `watermark`, each once. Segments of another launch or rank are
-// named in `damage` and left out.
+// named in `damage` and left out, and so are things that only have a segment's name.
 [[nodiscard]] Tail read_tail(const std::vector<TailSegment>& segments, const Identity& identity,
                              std::uint64_t watermark);
 

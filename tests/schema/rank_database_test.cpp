@@ -416,6 +416,23 @@ TEST(RankDatabase, ReadersInAHurryDisturbNoWriter) {
   reader.join();
 }
 
+TEST(RankDatabase, FileThatAReaderHoldsEndsInItsWalAndNeverSaysSoWithoutIt) {
+  const TempDir dir;
+  const TempDir other;
+  RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
+  fill(builder, 60);
+  builder.seal();
+  sqlite3* holder = nullptr;
+  ASSERT_EQ(sqlite3_open(builder.path().c_str(), &holder), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(holder, "BEGIN; SELECT count(*) FROM chunk", nullptr, nullptr, nullptr), SQLITE_OK);
+  EXPECT_THROW(builder.finish(), Error);
+  EXPECT_EQ(RankFile::open(builder.path()).info().end_state, EndState::kFinished);
+  fs::copy(builder.path(), other / "rank-00000.db");
+  EXPECT_FALSE(RankFile::open(other / "rank-00000.db").info().end_state);
+  EXPECT_EQ(RankFile::open(other / "rank-00000.db").info().rows, 60u);
+  sqlite3_close(holder);
+}
+
 TEST(RankDatabase, FinishWaitsForAReaderThatHoldsTheFile) {
   const TempDir dir;
   RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));

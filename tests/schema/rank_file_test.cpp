@@ -1,6 +1,7 @@
 #include "ranklog/schema/rank_file.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <map>
 #include <set>
@@ -311,6 +312,35 @@ TEST(RankFile, TailOfAnotherLaunchIsLeftOutAndNamed) {
   EXPECT_EQ(rows_of(file).size(), 1u);
   ASSERT_EQ(file.damage().size(), 1u);
   EXPECT_NE(file.damage()[0].place.find("rank-00000.tail.7"), std::string::npos);
+}
+
+TEST(RankFile, WhatOnlyHasASegmentsNameIsNamedAndTheRestIsRead) {
+  const TempDir dir;
+  const fs::path path = dir / "rank-00000.db";
+  RankFileBuilder builder(path, identity_of_rank(0));
+  builder.row(0, {{"loss", 1.0}});
+  ASSERT_EQ(::mkfifo(tail_segment_path(path, 7).c_str(), 0600), 0);
+  fs::create_directory(tail_segment_path(path, 8));
+  const RankFile file = RankFile::open(path);
+  EXPECT_EQ(rows_of(file).size(), 1u);
+  ASSERT_EQ(file.damage().size(), 2u);
+  EXPECT_NE(file.damage()[0].place.find("rank-00000.tail.7"), std::string::npos);
+  EXPECT_NE(file.damage()[1].place.find("rank-00000.tail.8"), std::string::npos);
+}
+
+TEST(RankFile, KeyNumbersWithGapsDoNotAddUpToAllMemory) {
+  const TempDir dir;
+  const fs::path path = dir / "rank-00000.db";
+  RankFileBuilder builder(path, identity_of_rank(0));
+  builder.row(0, {{"loss", 1.0}});
+  std::string records = encode_tail_header(identity_of_rank(0).launch_token, 0);
+  constexpr KeyId kGap = KeyId{1} << 19;
+  for (KeyId id = kGap; id < 100 * kGap; id += kGap) append_key_record(records, id, KeyPath::flat("far"));
+  test::write_file(tail_segment_path(path, 7), records);
+  const RankFile file = RankFile::open(path);
+  EXPECT_EQ(rows_of(file).size(), 1u);
+  EXPECT_LE(file.keys().size(), 3u * kGap);
+  EXPECT_FALSE(file.damage().empty());
 }
 
 TEST(RankFile, TornTailKeepsEarlierRowsAndIsNoDamage) {

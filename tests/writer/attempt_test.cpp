@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -207,6 +208,26 @@ TEST_F(AttemptTest, ResumeWithoutAStepCountsOnBehindWhatThisRankLogged) {
   run({}, options);
   run({}, options);
   EXPECT_EQ(test::read_rows(folder("x") / "rank-00000.2.db").at(0).step, 2);
+}
+
+TEST_F(AttemptTest, ResumeStepsAreNotNegativeAndCountingEndsAtTheLastStep) {
+  Options options;
+  options.experiment = "x";
+  options.resume_step = -1;
+  EXPECT_FALSE(refusal({}, options).empty());
+  EXPECT_EQ(code_, ErrorCode::kUsage);
+  constexpr auto kLastStep = std::numeric_limits<std::int64_t>::max();
+  {
+    const ScopedEnvironment environment({});
+    options.resume_step.reset();
+    options.log_dir = dir_.path();
+    options.project = "p";
+    auto log = Writer::open(options);
+    EXPECT_EQ(log.log(kLastStep, {{"i", 1}}), LogStatus::kOk);
+  }
+  options.resume = true;
+  run({}, options);
+  EXPECT_EQ(test::read_rows(folder("x") / "rank-00000.1.db").at(0).step, kLastStep);
 }
 
 TEST_F(AttemptTest, ResumeOfWhatIsNotThereSaysSo) {

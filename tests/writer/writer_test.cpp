@@ -1,6 +1,7 @@
 #include "ranklog/writer/writer.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -512,6 +513,49 @@ TEST_F(WriterTest, FolderThatIsNotWritableIsNamedWithReasonAndRemedy) {
   std::filesystem::permissions(dir_ / "used" / "project" / "job", kReadOnly);
   test::Child cannot_write([&] { return open_as_nobody(dir_ / "used"); });
   EXPECT_EQ(cannot_write.wait(), 0);
+}
+
+TEST_F(WriterTest, LogThatCannotBeStartedLeavesNoRankFile) {
+  std::filesystem::permissions(dir_.path(), static_cast<std::filesystem::perms>(0777));
+  test::Child child([&] {
+    constexpr uid_t kNobody = 65534;
+    if (::getuid() == 0 && ::setuid(kNobody) != 0) return 3;
+    const rlimit no_threads{};
+    if (::setrlimit(RLIMIT_NPROC, &no_threads) != 0) return 4;
+    try {
+      auto log = Writer::open(options_in(dir_.path()));
+      return 2;
+    } catch (const Error& error) {
+      return error.code() == ErrorCode::kIo ? 0 : 1;
+    }
+  });
+  EXPECT_EQ(child.wait(), 0);
+  EXPECT_EQ(list_folder(dir_ / "project" / "job"), std::vector<std::string>{"experiment.json"});
+}
+
+TEST_F(WriterTest, FinishThatTimedOutMayBeTriedAgain) {
+  auto log = Writer::open(options_in(dir_.path()));
+  for (int i = 0; i < 1000; ++i) log.log(i, {{"i", i}});
+  log.finish(EndState::kFinished, 0, std::chrono::milliseconds(0));
+  const auto outcome = log.finish();
+  EXPECT_TRUE(outcome.durable) << outcome.message;
+  EXPECT_EQ(RankFile::open(log.path()).info().end_state, EndState::kFinished);
+}
+
+TEST_F(WriterTest, MissingWorkingDirectoryIsNamedWithTheRemedy) {
+  test::Child child([&] {
+    const auto gone = dir_ / "gone";
+    std::filesystem::create_directory(gone);
+    std::filesystem::current_path(gone);
+    std::filesystem::remove(gone);
+    try {
+      auto log = Writer::open(options_in("logs"));
+      return 2;
+    } catch (const Error& error) {
+      return std::string(error.what()).find("RANKLOG_DIR") != std::string::npos ? 0 : 1;
+    }
+  });
+  EXPECT_EQ(child.wait(), 0);
 }
 
 }  // namespace

@@ -198,6 +198,9 @@ LaunchChoice Chooser::told() {
       message = {{"experiment", choice.experiment}, {"token", choice.token}, {"resumed", choice.resumed}};
     } catch (const Error& error) {
       message = {{"error", error.what()}, {"code", static_cast<int>(error.code())}};
+    } catch (const std::exception& error) {
+      message = {{"error", std::string("rank 0 cannot choose the experiment's folder: ") + error.what()},
+                 {"code", static_cast<int>(ErrorCode::kIo)}};
     }
   }
   const auto replace = nlohmann::json::error_handler_t::replace;

@@ -1,7 +1,9 @@
 #include "open_log.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "disk.hpp"
 #include "environment.hpp"
@@ -82,12 +84,14 @@ NewFile create_rank_file(const fs::path& folder, const Identity& identity, std::
 
 // Where counting goes on after a resume that names no step: behind what this rank has logged.
 std::int64_t step_after_earlier_files(const fs::path& folder, int rank, const fs::path& own) {
+  constexpr auto kLastStep = std::numeric_limits<std::int64_t>::max();
   std::int64_t next = 0;
   for (int number = 0;; ++number) {
     const fs::path path = folder / rank_file_name(rank, number);
     if (path == own) return next;
     try {
-      next = std::max(next, RankFile::open(path).info().last_step.value_or(-1) + 1);
+      const auto last = RankFile::open(path).info().last_step;
+      if (last) next = std::max(next, *last == kLastStep ? kLastStep : *last + 1);
     } catch (const Error&) {
       continue;  // damaged or removed: it has no say
     }
@@ -116,14 +120,25 @@ Recorder::Limits limits_of(const Options& options) {
           options.when_full, options.strict};
 }
 
-std::shared_ptr<TailSegment> create_first_segment(const Sealer::Settings& settings, unsigned& index) {
-  for (index = 1;; ++index) {
-    const fs::path path = tail_segment_path(settings.rank_file, index);
+std::shared_ptr<TailSegment> create_first_segment(OpenLog& log, Sealer::Settings& settings) {
+  for (unsigned index = 1;; ++index) {
+    log.first_segment = tail_segment_path(log.path, index);
+    settings.next_segment = index + 1;
     int error = 0;
-    auto segment = TailSegment::create(path, settings.tail_header, error);
+    auto segment = TailSegment::create(log.first_segment, settings.tail_header, error);
     if (segment) return segment;
+    const auto path = std::exchange(log.first_segment, {});
     if (error != EEXIST) throw_io("create", path, error);
   }
+}
+
+void start_core(OpenLog& log, const Settings& settings, const LaunchChoice& choice, RankDatabase database) {
+  auto sealing = sealer_settings(settings, log.path, log.identity);
+  auto segment = create_first_segment(log, sealing);
+  sync_folder(log.folder);
+  log.core = std::make_shared<Core>(limits_of(settings.options), first_step(settings, choice, log.path),
+                                    std::move(segment), std::move(sealing), std::move(database));
+  log.core->folder = log.folder;
 }
 
 OpenLog create_log(const Settings& settings, const LaunchChoice& choice) {
@@ -134,21 +149,26 @@ OpenLog create_log(const Settings& settings, const LaunchChoice& choice) {
   write_experiment_file(log.folder, log.identity, start_time_ns);
   auto file = create_rank_file(log.folder, log.identity, start_time_ns);
   log.path = file.path;
-
-  auto sealing = sealer_settings(settings, log.path, log.identity);
-  unsigned index = 0;
-  auto segment = create_first_segment(sealing, index);
-  sealing.next_segment = index + 1;
-  sync_folder(log.folder);
-  log.core = std::make_shared<Core>(limits_of(settings.options), first_step(settings, choice, log.path),
-                                    std::move(segment), std::move(sealing), std::move(file.database));
-  log.core->folder = log.folder;
+  try {
+    start_core(log, settings, choice, std::move(file.database));
+  } catch (...) {
+    discard(log);
+    throw;
+  }
   return log;
+}
+
+void require_possible_step(const Options& options) {
+  if (options.resume_step.value_or(0) >= 0) return;
+  throw Error(ErrorCode::kUsage,
+              "cannot resume at step " + std::to_string(*options.resume_step) + ": steps count from 0",
+              "set Options::resume_step to the first step that this launch logs");
 }
 
 }  // namespace
 
 OpenLog open_log(const Settings& settings) {
+  require_possible_step(settings.options);
   const auto choice = choose_launch(settings);
   try {
     return create_log(settings, choice);
@@ -158,6 +178,13 @@ OpenLog open_log(const Settings& settings) {
         ErrorCode::kIo, error.what(),
         "make " + choice.folder.string() + " writable, or set RANKLOG_DIR (--log-dir) to a folder that is");
   }
+}
+
+void discard(OpenLog& log) noexcept {
+  log.core.reset();  // closes the files
+  std::error_code ignored;
+  if (!log.first_segment.empty()) fs::remove(log.first_segment, ignored);
+  fs::remove(log.path, ignored);
 }
 
 }  // namespace ranklog::writer

@@ -12,10 +12,13 @@ struct OpenLog {
   Identity identity;
   std::filesystem::path path;    // the .db
   std::filesystem::path folder;  // the experiment's
+  std::filesystem::path first_segment;
   std::shared_ptr<Core> core;
 };
 
-// Throws Error.
+// Throws Error, and then leaves no rank file behind.
 [[nodiscard]] OpenLog open_log(const Settings& settings);
+// Removes the files of a log that nothing has been written to.
+void discard(OpenLog& log) noexcept;
 
 }  // namespace ranklog::writer

@@ -39,7 +39,14 @@ std::filesystem::path log_folder(const std::filesystem::path& given, const EnvLo
   }
   if (folder.empty()) folder = "ranklog";
   // A later change of the working directory must not move the log.
-  return std::filesystem::absolute(folder).lexically_normal();
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(folder, error);
+  if (!error) return absolute.lexically_normal();
+  throw Error(
+      ErrorCode::kIo,
+      "cannot tell where the log folder '" + folder.string() +
+          "' is: the working directory cannot be found: " + error.message(),
+      "set RANKLOG_DIR (--log-dir) to an absolute path, or start the program in a folder that exists");
 }
 
 Resume resume_mode(const Settings& settings, const EnvLookup& environment) {

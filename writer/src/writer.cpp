@@ -38,7 +38,8 @@ struct Writer::Impl {
   std::jthread thread;
 
   std::mutex finish_mutex;
-  std::optional<Outcome> finished;  // guarded by finish_mutex
+  bool finish_tried = false;        // guarded by finish_mutex
+  std::optional<Outcome> finished;  // guarded by finish_mutex; empty until the thread has stopped
 
   [[nodiscard]] bool in_child() const noexcept { return core && core->fork.in_child(); }
   // What a call returns that does nothing; empty if it may go on.
@@ -52,6 +53,7 @@ struct Writer::Impl {
   ~Impl();
 };
 
+// A time-out is not kept: a later call may find that the disk has taken the log.
 Outcome Writer::Impl::end(const std::optional<EndRecord>& record, std::chrono::milliseconds limit) {
   const auto deadline = steady_clock::now() + limit;
   core->recorder.close();
@@ -60,12 +62,13 @@ Outcome Writer::Impl::end(const std::optional<EndRecord>& record, std::chrono::m
   auto outcome = core->recorder.outcome(core->recorder.last_sequence());
   const std::string trouble = core->sealer.end_trouble();
   if (!trouble.empty()) outcome.message += (outcome.message.empty() ? "" : "; ") + trouble;
+  finished = outcome;
   return outcome;
 }
 
 Writer::Impl::~Impl() {
   if (!core) return;
-  if (!finished) end(std::nullopt, kDestructorPatience);
+  if (!finish_tried) end(std::nullopt, kDestructorPatience);
   // A thread that hangs in the disk cannot be waited for; it holds all that it needs.
   if (!core->sealer.wait_stopped(steady_clock::now())) thread.detach();
 }
@@ -95,15 +98,16 @@ Writer Writer::open(Options options) {
     return Writer(std::move(impl));
   }
   auto log = open_log(resolve_settings(std::move(options), environment));
-  impl->identity = std::move(log.identity);
-  impl->path = std::move(log.path);
-  impl->folder = std::move(log.folder);
   try {
     impl->thread = std::jthread([core = log.core] { core->sealer.run(); });
   } catch (const std::system_error& error) {
+    discard(log);
     throw Error(ErrorCode::kIo,
-                "cannot start the thread that writes " + impl->path.string() + ": " + error.what());
+                "cannot start the thread that writes " + log.path.string() + ": " + error.what());
   }
+  impl->identity = std::move(log.identity);
+  impl->path = std::move(log.path);
+  impl->folder = std::move(log.folder);
   impl->core = std::move(log.core);
   return Writer(std::move(impl));
 }
@@ -231,8 +235,8 @@ Outcome Writer::finish(EndState state, std::optional<int> exit_code,
   try {
     if (!impl_ || impl_->refusal()) return {};
     const std::lock_guard lock(impl_->finish_mutex);
-    if (!impl_->finished) impl_->finished = impl_->end(EndRecord{state, exit_code}, limit);
-    return *impl_->finished;
+    impl_->finish_tried = true;
+    return impl_->finished ? *impl_->finished : impl_->end(EndRecord{state, exit_code}, limit);
   } catch (...) {
     return {.durable = false, .message = "out of memory"};
   }
