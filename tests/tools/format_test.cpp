@@ -5,9 +5,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <limits>
 
 namespace ranklog::cli {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(Format, CountsAreGroupedByThousands) {
   EXPECT_EQ(format_count(0), "0");
@@ -46,7 +49,7 @@ TEST(Format, DoublesReadBackToTheSameBits) {
   }
   EXPECT_EQ(format_double(0.1), "0.1");
   EXPECT_EQ(format_double(std::nan("")), "NaN");
-  EXPECT_EQ(format_double(-INFINITY), "-Infinity");
+  EXPECT_EQ(format_double(-kInfinity), "-Infinity");
 }
 
 TEST(Format, OneIsSingular) {

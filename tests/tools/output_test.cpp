@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 namespace ranklog::cli {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 using sql::Blob;
 using sql::SqlValue;
@@ -27,7 +30,7 @@ const std::vector<std::string> names_of_two{"a", "b \"c\""};
 const std::vector<std::vector<SqlValue>> awkward_rows{
     {std::int64_t{9007199254740993}, std::string("x,\"y\"\nz")},
     {0.1, std::monostate()},
-    {INFINITY, Blob{std::string("\x00\xff", 2)}},
+    {kInfinity, Blob{std::string("\x00\xff", 2)}},
     {std::string(), std::int64_t{-1}},
 };
 
@@ -51,7 +54,7 @@ TEST(Output, JsonOfNoRowsIsAnEmptyArray) {
 }
 
 TEST(Output, NdjsonHasOneObjectALine) {
-  EXPECT_EQ(print(OutputFormat::kNdjson, {"n", "x"}, {{std::int64_t{1}, -INFINITY}, {std::int64_t{2}, 0.5}}),
+  EXPECT_EQ(print(OutputFormat::kNdjson, {"n", "x"}, {{std::int64_t{1}, -kInfinity}, {std::int64_t{2}, 0.5}}),
             "{\"n\":1,\"x\":\"-Infinity\"}\n{\"n\":2,\"x\":0.5}\n");
 }
 

@@ -1,11 +1,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "ranklog/cli/plot_points.hpp"
 
 namespace ranklog::cli {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<bool> joined(const std::vector<ChartPoint>& points) {
   std::vector<bool> flags;
@@ -15,7 +19,7 @@ std::vector<bool> joined(const std::vector<ChartPoint>& points) {
 
 TEST(PlotPoints, LinesBreakAtWhatCannotBeDrawn) {
   NotDrawn missing;
-  const std::vector<PlotSample> samples{{0, 1}, {1, NAN},      {2, 3}, {3, INFINITY},
+  const std::vector<PlotSample> samples{{0, 1}, {1, kNan},     {2, 3}, {3, kInfinity},
                                         {4, 5}, {5, 0, false}, {6, 7}, {7, 8}};
   const auto points = chart_points(samples, Scale::kLinear, 0, missing);
   EXPECT_EQ(joined(points), (std::vector<bool>{true, false, false, false, true}));
@@ -57,7 +61,7 @@ TEST(PlotPoints, ALogAxisLeavesOutWhatIsNotPositive) {
 
 TEST(PlotPoints, SmoothingStartsAtTheFirstValueAndSkipsNan) {
   NotDrawn missing;
-  const auto points = chart_points({{0, 4}, {1, 4}, {2, NAN}, {3, 8}}, Scale::kLinear, 0.5, missing);
+  const auto points = chart_points({{0, 4}, {1, 4}, {2, kNan}, {3, 8}}, Scale::kLinear, 0.5, missing);
   ASSERT_EQ(points.size(), 3u);
   EXPECT_DOUBLE_EQ(points[0].y, 4);
   EXPECT_DOUBLE_EQ(points[1].y, 4);

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "logs.hpp"
@@ -17,6 +18,8 @@
 
 namespace ranklog {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -338,7 +341,7 @@ TEST_F(RanklogProgram, PlotCountsWhatItCannotDraw) {
   const Identity who = identity("e", 0, 1);
   RankFileBuilder file(path_of(who), who, now_ns());
   for (int step = 0; step < 50; ++step) file.row(step, {{"loss", step % 5 == 0 ? std::nan("") : 1.0 * step}});
-  file.row(50, {{"loss", INFINITY}}).row(51, {{"loss", "text"}}).finish();
+  file.row(50, {{"loss", kInfinity}}).row(51, {{"loss", "text"}}).finish();
   const Ran ran = run({"plot", "loss"});
   EXPECT_EQ(ran.status, 0);
   EXPECT_TRUE(holds(

@@ -12,6 +12,8 @@
 namespace ranklog {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 using sql::SqlValue;
 using test::ask;
 using test::PlainDatabase;
@@ -66,7 +68,7 @@ class RandomLogs {
       case 0:
         return std::nan("");
       case 1:
-        return upto(2) == 0 ? INFINITY : -INFINITY;
+        return upto(2) == 0 ? kInfinity : -kInfinity;
       case 2:
         return upto(1000) - 500;
       case 3:

@@ -39,6 +39,7 @@ std::unique_ptr<Program> make_program() {
 
 std::vector<std::string> command_names() {
   std::vector<std::string> names;
+  names.reserve(all_commands().size());
   for (const Command& command : all_commands()) names.push_back(command.name);
   return names;
 }

@@ -25,6 +25,7 @@ void Table::add(std::vector<TableCell> row) {
 
 std::vector<std::size_t> Table::widths(std::optional<std::size_t> max_width) const {
   std::vector<std::size_t> widths;
+  widths.reserve(columns_.size());
   for (const TableColumn& column : columns_) widths.push_back(display_width(column.title));
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) {

@@ -20,6 +20,7 @@ std::string describe(const std::filesystem::path& path, const std::vector<Damage
 }  // namespace
 
 OpenFile::OpenFile(RankFile opened) : file(std::move(opened)) {
+  keys.reserve(file.keys().size());
   for (const KeyPath& key : file.keys()) keys.push_back(key.display());
   std::uint64_t values = 0;
   for (const RowGroupInfo& info : file.row_groups()) {

@@ -65,6 +65,7 @@ std::vector<const SourceFile*> newest_files(const Catalog& catalog) {
     newest[{source.experiment, source.identity().rank}] = &source;
   }
   std::vector<const SourceFile*> files;
+  files.reserve(newest.size());
   for (const auto& [place, source] : newest) files.push_back(source);
   std::sort(files.begin(), files.end(), [](const SourceFile* a, const SourceFile* b) {
     return std::pair(a->experiment, a->identity().rank) < std::pair(b->experiment, b->identity().rank);
