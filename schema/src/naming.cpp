@@ -1,6 +1,9 @@
 #include "ranklog/schema/naming.hpp"
 
+#include <algorithm>
 #include <charconv>
+
+#include "ranklog/schema/digest.hpp"
 
 namespace ranklog {
 namespace {
@@ -91,6 +94,20 @@ std::optional<RankFileName> parse_rank_file_name(std::string_view file_name) {
 std::filesystem::path tail_segment_path(const std::filesystem::path& rank_file, unsigned index) {
   std::filesystem::path path = rank_file;
   return path.replace_extension(".tail." + std::to_string(index));
+}
+
+std::string artifact_name(std::string_view name) {
+  constexpr std::size_t kLongest = 128;
+  constexpr std::size_t kDigits = 8;
+  const auto is_fine = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  };
+  std::string out(name);
+  if (out.size() <= kLongest && std::ranges::all_of(out, is_fine)) return out;
+  std::ranges::replace_if(out, [&](char c) { return !is_fine(c); }, '-');
+  out.resize(std::min(out.size(), kLongest - kDigits - 1));
+  return out + "-" + sha256_hex(name).substr(0, kDigits);
 }
 
 }  // namespace ranklog

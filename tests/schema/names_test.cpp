@@ -87,6 +87,23 @@ TEST(Naming, TailSegmentsStandBesideTheirFile) {
   EXPECT_EQ(tail_segment_path("x/rank-00000.2.db", 0), "x/rank-00000.2.tail.0");
 }
 
+TEST(Naming, ArtifactNamesThatAreFineStayAsTheyAre) {
+  for (const std::string& name :
+       {std::string("exp-7-model"), std::string("A_b.c-1"), std::string(128, 'x')}) {
+    EXPECT_EQ(artifact_name(name), name);
+  }
+}
+
+TEST(Naming, DifferentArtifactNamesStayDifferent) {
+  // The first 8 digits of what sha256sum prints for these names.
+  EXPECT_EQ(artifact_name("a/b-model"), "a-b-model-3bb88c16");
+  EXPECT_EQ(artifact_name("a b-model"), "a-b-model-e21af69b");
+  const std::string long_name(200, 'x');
+  EXPECT_EQ(artifact_name(long_name), std::string(119, 'x') + "-aa20c23e");
+  EXPECT_NE(artifact_name(long_name), artifact_name(long_name + "y"));
+  EXPECT_EQ(artifact_name(std::string(127, '/') + "-model").size(), 128U);
+}
+
 TEST(Identity, StrategyWordsAreThoseOfTheGuide) {
   for (const Strategy strategy : {Strategy::kMain, Strategy::kNode, Strategy::kAll}) {
     EXPECT_EQ(parse_strategy(to_string(strategy)), strategy);

@@ -80,17 +80,6 @@ std::shared_ptr<DigitsModel> make_model(std::uint64_t seed, int rank) {
   return model;
 }
 
-// Names of artifacts may hold letters, digits, '-', '_' and '.' only.
-std::string artifact_name(const std::string& experiment) {
-  std::string name = experiment + "-model";
-  for (char& c : name) {
-    const bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                      c == '-' || c == '_' || c == '.';
-    if (!fine) c = '-';
-  }
-  return name;
-}
-
 class DigitsTraining {
  public:
   DigitsTraining(const TrainingOptions& options, const DigitsSplit& data, const std::filesystem::path& folder,
@@ -106,9 +95,9 @@ class DigitsTraining {
         model_(make_model(options.seed, communicator.rank())),
         optimizer_(model_->parameters(),
                    torch::optim::SGDOptions(options.learning_rate).momentum(options.momentum)),
-        checkpointer_(
-            communicator, log,
-            {folder / kCheckpointsFolderName, artifact_name(log.identity().experiment), options.keep}) {}
+        checkpointer_(communicator, log,
+                      {folder / kCheckpointsFolderName, artifact_name(log.identity().experiment + "-model"),
+                       options.keep}) {}
 
   TrainingResult run(const ResumePlan& resume) {
     if (!resume.model_file.empty()) load(resume);

@@ -30,6 +30,11 @@ struct RankFileName {
 // The tail segment `index` of a rank file: rank-00003.tail.7 beside rank-00003.db.
 [[nodiscard]] std::filesystem::path tail_segment_path(const std::filesystem::path& rank_file, unsigned index);
 
+// `name` as the name of an artifact: as it is, if it has letters, digits, '-', '_' and '.' only and at most
+// 128 of them; else with '-' for what may not be there and "-<8 hex digits of SHA-256 of name>" at the end,
+// so that different names stay different.
+[[nodiscard]] std::string artifact_name(std::string_view name);
+
 inline constexpr std::string_view kExperimentFileName = "experiment.json";
 inline constexpr std::string_view kFilesFolderName = "files";
 inline constexpr std::string_view kCheckpointsFolderName = "checkpoints";
