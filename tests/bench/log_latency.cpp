@@ -71,6 +71,7 @@ Latencies measure_control(std::size_t rows, std::size_t rate) {
 
 Latencies measure_log(std::size_t rows, std::size_t rate, ranklog::Writer& log) {
   std::vector<std::string> names;
+  names.reserve(kScalars);
   for (std::size_t i = 0; i < kScalars; ++i) names.push_back("train/metric_" + std::to_string(i));
   std::vector<Field> fields(kScalars);
   return measure(rows, rate, [&](std::size_t row) {

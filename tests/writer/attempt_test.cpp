@@ -284,6 +284,7 @@ std::vector<Identity> AttemptTest::run_agreed(int size, Options options) {
   options.local_world_size = size;
   {
     std::vector<std::jthread> ranks;
+    ranks.reserve(identities.size());
     for (int rank = 0; rank < size; ++rank) {
       ranks.emplace_back([&, rank, mine = options]() mutable {
         const auto index = static_cast<std::size_t>(rank);
@@ -348,6 +349,7 @@ TEST_F(AttemptTest, SixtyFourProcessesStartAtOnceInAnEmptyFolder) {
   for (int round = 0; round < 3; ++round) {
     const std::string job = "round-" + std::to_string(round);
     std::vector<std::unique_ptr<test::Child>> ranks;
+    ranks.reserve(kRanks);
     test::Pipe start;
     for (int rank = 0; rank < kRanks; ++rank) {
       ranks.push_back(std::make_unique<test::Child>([&, rank] {

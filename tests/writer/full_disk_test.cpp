@@ -20,8 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-constexpr std::size_t kDiskBytes = std::size_t{4} << 20;
-constexpr std::size_t kFileBytes = std::size_t{512} << 10;
+constexpr std::size_t kFileBytes = std::size_t{64} << 10;
 
 enum class Kind : std::uint8_t { kDisk, kFileLimit };
 
@@ -30,37 +29,33 @@ enum class Kind : std::uint8_t { kDisk, kFileLimit };
 class SmallDisk {
  public:
   explicit SmallDisk(Kind kind) {
-    const std::string size = "size=" + std::to_string(kDiskBytes);
     mounted_ = kind == Kind::kDisk && ::unshare(CLONE_NEWNS) == 0 &&
                ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-               ::mount("ranklog", dir_.path().c_str(), "tmpfs", 0, size.c_str()) == 0;
-    if (mounted_) {
-      const int ballast = ::open((dir_ / "ballast").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-      EXPECT_EQ(::posix_fallocate(ballast, 0, kDiskBytes / 2), 0);
-      ::close(ballast);
-    } else {
-      limit_files(kFileBytes);
-    }
+               ::mount("ranklog", dir_.path().c_str(), "tmpfs", 0, "size=4m") == 0;
   }
   ~SmallDisk() {
-    if (mounted_) {
-      ::umount2(dir_.path().c_str(), MNT_DETACH);
-    } else {
-      limit_files(RLIM_INFINITY);
-    }
+    make_room();
+    if (mounted_) ::umount2(dir_.path().c_str(), MNT_DETACH);
   }
   SmallDisk(const SmallDisk&) = delete;
   SmallDisk& operator=(const SmallDisk&) = delete;
 
-  void make_room() {
-    if (mounted_) {
-      std::filesystem::remove(dir_ / "ballast");
-    } else {
-      limit_files(RLIM_INFINITY);
-    }
+  // To the last block.
+  void fill() const {
+    if (!mounted_) return limit_files(kFileBytes);
+    const int ballast = ::open((dir_ / "ballast").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    const std::string block(4096, 'x');
+    while (::write(ballast, block.data(), block.size()) > 0) continue;
+    ::close(ballast);
+  }
+  void make_room() const {
+    if (!mounted_) return limit_files(RLIM_INFINITY);
+    std::error_code ignored;
+    std::filesystem::remove(dir_ / "ballast", ignored);
   }
   [[nodiscard]] const std::filesystem::path& path() const { return dir_.path(); }
 
+ private:
   static void limit_files(rlim_t bytes) {
     std::signal(SIGXFSZ, SIG_IGN);
     rlimit limit{};
@@ -69,7 +64,6 @@ class SmallDisk {
     ::setrlimit(RLIMIT_FSIZE, &limit);
   }
 
- private:
   test::TempDir dir_;
   bool mounted_ = false;
 };
@@ -120,10 +114,9 @@ std::uint64_t rows_in_drop_events(const std::filesystem::path& path) {
   return rows;
 }
 
-// Under a limit on files the queue holds more than a file, so that the tail meets the limit too.
-Options small_options(const std::filesystem::path& folder, Kind kind) {
+Options small_options(const std::filesystem::path& folder) {
   auto options = test::options_in(folder);
-  options.queue_bytes = kind == Kind::kDisk ? std::size_t{512} << 10 : 3 * kFileBytes;
+  options.queue_bytes = std::size_t{512} << 10;
   options.seal_interval = 100ms;
   options.sync_interval = 50ms;
   return options;
@@ -136,9 +129,11 @@ class FullDiskTest : public ::testing::TestWithParam<Kind> {
 
 TEST_P(FullDiskTest, TrainingGoesOnAndRowsAreWrittenWhenSpaceReturns) {
   SmallDisk disk(GetParam());
-  auto log = Writer::open(small_options(disk.path(), GetParam()));
+  auto log = Writer::open(small_options(disk.path()));
   Filler filler(log);
-  ASSERT_TRUE(filler.log_until(LogStatus::kInMemory)) << "the disk never filled";
+  EXPECT_EQ(filler.log_one(), LogStatus::kOk);
+  disk.fill();
+  ASSERT_TRUE(filler.log_until(LogStatus::kInMemory)) << "the tail found room on a full disk";
   ASSERT_TRUE(filler.log_until(LogStatus::kDropped)) << "the queue never filled";
   const auto told = log.flush(5s);
   EXPECT_FALSE(told.durable);
@@ -162,8 +157,10 @@ TEST_P(FullDiskTest, TrainingGoesOnAndRowsAreWrittenWhenSpaceReturns) {
 
 TEST_P(FullDiskTest, FinishEndsInTimeAndWhatWasWrittenIsReadable) {
   SmallDisk disk(GetParam());
-  auto log = Writer::open(small_options(disk.path(), GetParam()));
+  auto log = Writer::open(small_options(disk.path()));
   Filler filler(log);
+  EXPECT_EQ(filler.log_one(), LogStatus::kOk);
+  disk.fill();
   ASSERT_TRUE(filler.log_until(LogStatus::kDropped)) << "the queue never filled";
   const auto start = steady_clock::now();
   const auto outcome = log.finish(EndState::kFinished, 0, 20s);
@@ -183,8 +180,9 @@ TEST_P(FullDiskTest, KillAfterRecoveryFindsEveryKeptRowOnce) {
   test::Pipe numbers;
   test::Child child([&] {
     numbers.close_reader();
-    auto log = Writer::open(small_options(disk.path(), GetParam()));
+    auto log = Writer::open(small_options(disk.path()));
     Filler filler(log);
+    disk.fill();
     if (!filler.log_until(LogStatus::kInMemory)) return 1;
     disk.make_room();
     if (!filler.log_until(LogStatus::kOk, 20ms)) return 2;

@@ -21,6 +21,7 @@ struct Acknowledged {
 int log_until_killed(const Options& options, const test::Pipe& acknowledged) {
   auto log = Writer::open(options);
   std::vector<std::jthread> threads;
+  threads.reserve(kThreads);
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {
       const std::string key = "of " + std::to_string(thread);

