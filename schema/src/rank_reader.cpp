@@ -125,6 +125,10 @@ bool find_another_way(const fs::path& path, const SqliteError& error, ReadMode& 
       }
       if (size_or_zero(wal_of(path)) != 0) throw_needs_recovery(path, wal_of(path));
       return mode.immutable = true;
+    case SQLITE_IOERR:
+      // On a full disk SQLite cannot make the index of a WAL. If the WAL is empty, none is needed.
+      if (mode.immutable || size_or_zero(wal_of(path)) != 0) return false;
+      return mode.immutable = true;
     case SQLITE_CORRUPT:
       if (mode.salvage) return false;
       return mode.salvage = true;

@@ -168,10 +168,11 @@ TEST_P(FullDiskTest, FinishEndsInTimeAndWhatWasWrittenIsReadable) {
   EXPECT_FALSE(outcome.durable);
   EXPECT_GE(outcome.dropped_rows, filler.dropped());
   EXPECT_NE(outcome.message, "");
-  EXPECT_EQ(test::integrity_check(log.path()), "ok");
   const auto found = test::read_numbers(log.path(), "i");
   EXPECT_TRUE(std::includes(found.begin(), found.end(), filler.safe().begin(), filler.safe().end()));
   EXPECT_TRUE(std::is_sorted(found.begin(), found.end()));
+  disk.make_room();  // without any, SQLite itself cannot open a file that has not ended
+  EXPECT_EQ(test::integrity_check(log.path()), "ok");
 }
 
 // Rows that found no room in the tail must not be taken for a gap, nor be doubled, after a kill.
