@@ -140,6 +140,7 @@ TEST(StandinFileStream, MalformedBodiesChangeNothing) {
       {{"files", {{"wandb-history.jsonl", {{"content", {"{}"}}}}}}},
       {{"files", {{"loss.jsonl", {{"offset", 0}, {"content", {"{}"}}}}}}},
       {{"files", {{"wandb-summary.json", {{"offset", 0}, {"content", {"no"}}}}}}},
+      history_chunk(2'000'000, {R"({"_step":0})"}),
       {{"complete", "yes"}},
       {{"uploaded", {"../x"}}}};
   for (const Json& body : wrong) EXPECT_EQ(server.stream("r1", body).status, 400) << body;

@@ -7,6 +7,9 @@
 namespace ranklog::standin {
 namespace {
 
+// Beyond this a gap is a mistake, not a loss.
+constexpr std::uint64_t kMaxGap = 1'000'000;
+
 void check_chunk(const std::string& stream, const Json& chunk) {
   const bool right = chunk.is_object() && chunk.contains("offset") && chunk["offset"].is_number_unsigned() &&
                      chunk.contains("content") && chunk["content"].is_array() &&
@@ -18,16 +21,30 @@ void check_chunk(const std::string& stream, const Json& chunk) {
   }
 }
 
-// The old client's list form becomes the same as several chunks.
-std::vector<Json> chunks_of(const std::string& stream, const Json& value) {
-  std::vector<Json> chunks;
-  if (value.is_array()) {
-    chunks.assign(value.begin(), value.end());
-  } else {
-    chunks.push_back(value);
+// Calls `use` for every chunk of a stream: one, or in the old client's form a list of them. Bodies can have
+// megabytes, so nothing is copied.
+template <typename Use>
+void for_each_chunk(const Json& value, const Use& use) {
+  if (!value.is_array()) return use(value);
+  for (const Json& chunk : value) use(chunk);
+}
+
+const Json& files_of(const Json& body) {
+  static const Json none = Json::object();
+  return body.contains("files") ? body["files"] : none;
+}
+
+void check_summary(const Json& chunk) {
+  if (chunk["content"].empty()) return;
+  const auto summary = parse_loose(chunk["content"].back().get_ref<const std::string&>());
+  if (!summary || !summary->is_object()) throw ApiError(400, "the summary is not a JSON object");
+}
+
+void check_offset(const Run& run, const std::string& stream, const Json& chunk) {
+  if (chunk["offset"].get<std::uint64_t>() > run.lines(stream).count() + kMaxGap) {
+    throw ApiError(400, stream + " offset " + chunk["offset"].dump() + " is far beyond the " +
+                            std::to_string(run.lines(stream).count()) + " lines that are there");
   }
-  for (const Json& chunk : chunks) check_chunk(stream, chunk);
-  return chunks;
 }
 
 void check_files(const Run& run, const Json& files) {
@@ -36,11 +53,14 @@ void check_files(const Run& run, const Json& files) {
     if (stream != kSummaryFile && stream != kHistoryFile && stream != kEventsFile && stream != kConsoleFile) {
       throw ApiError(400, "file_stream knows no file \"" + stream + "\" (run " + run.facts.name + ")");
     }
-    for (const Json& chunk : chunks_of(stream, value)) {
-      if (stream != kSummaryFile || chunk["content"].empty()) continue;
-      const auto summary = parse_loose(chunk["content"].back().get_ref<const std::string&>());
-      if (!summary || !summary->is_object()) throw ApiError(400, "the summary is not a JSON object");
-    }
+    for_each_chunk(value, [&, &name = stream](const Json& chunk) {
+      check_chunk(name, chunk);
+      if (name == kSummaryFile) {
+        check_summary(chunk);
+      } else {
+        check_offset(run, name, chunk);
+      }
+    });
   }
 }
 
@@ -60,7 +80,7 @@ void check_body(const Run& run, const Json& body) {
            std::all_of(value.begin(), value.end(), [](const Json& name) { return name.is_string(); });
   });
   for (const Json& name : body.value("uploaded", Json::array())) static_cast<void>(run.file_path(name));
-  check_files(run, body.value("files", Json::object()));
+  check_files(run, files_of(body));
 }
 
 void inspect_history_line(Run& run, std::uint64_t number) {
@@ -111,9 +131,9 @@ void apply_chunk(Run& run, const std::string& stream, const Json& chunk) {
 
 void apply_file_stream(Run& run, const Json& body, long long now_ms) {
   check_body(run, body);
-  const Json files = body.value("files", Json::object());
-  for (const auto& [stream, value] : files.items()) {
-    for (const Json& chunk : chunks_of(stream, value)) apply_chunk(run, stream, chunk);
+  if (run.facts.complete) run.facts.preempting = false;  // it had ended, and begins anew
+  for (const auto& [stream, value] : files_of(body).items()) {
+    for_each_chunk(value, [&run, &name = stream](const Json& chunk) { apply_chunk(run, name, chunk); });
   }
   for (const Json& name : body.value("uploaded", Json::array())) run.note_uploaded(name);
   if (body.value("preempting", false)) run.facts.preempting = true;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
+#include <limits>
 #include <thread>
 
 #include "disk.hpp"
@@ -145,6 +146,7 @@ struct HttpServer::Impl {
     http.set_keep_alive_timeout(kIdle.count());
     http.set_read_timeout(kStall);
     http.set_write_timeout(kStall);
+    http.set_payload_max_length(std::numeric_limits<std::size_t>::max());
     http.set_tcp_nodelay(true);
     // The library's default is SO_REUSEPORT, with which two servers share a port unnoticed.
     http.set_socket_options([](int socket) {
