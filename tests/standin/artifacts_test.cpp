@@ -16,8 +16,8 @@ std::string digest_of(const std::string& path, const std::string& md5) {
   return md5_hex("wandb-artifact-manifest-v1\n" + path + ":" + md5 + "\n");
 }
 
-httplib::Headers headers_of(const Json& list) {
-  httplib::Headers headers;
+Headers headers_of(const Json& list) {
+  Headers headers;
   for (const std::string line : list) {
     const std::size_t colon = line.find(':');
     headers.emplace(line.substr(0, colon), line.substr(colon + 1));
@@ -280,7 +280,7 @@ TEST(StandinUploads, AnAuthorizationHeaderIsRefusedAsS3Does) {
   ArtifactTest server;
   const Json artifact = server.new_artifact();
   const Json file = server.announce(artifact["id"], "a.txt", kHelloMd5);
-  httplib::Headers headers = headers_of(file["uploadHeaders"]);
+  Headers headers = headers_of(file["uploadHeaders"]);
   headers.emplace("Authorization", "Basic YXBpOms=");
   EXPECT_EQ(server.put(file["uploadUrl"], kHello, headers).status, 400);
   headers.erase("Authorization");

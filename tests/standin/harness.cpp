@@ -1,5 +1,7 @@
 #include "harness.hpp"
 
+#include <httplib.h>
+
 namespace ranklog::standin {
 namespace {
 
@@ -19,7 +21,22 @@ Reply reply_of(const httplib::Result& result) {
   if (!result) return {};
   Json body = Json::parse(result->body, nullptr, false);
   if (body.is_discarded()) body = nullptr;
-  return {result->status, std::move(body), result->body, result->headers};
+  return {result->status, std::move(body), result->body, {result->headers.begin(), result->headers.end()}};
+}
+
+std::unique_ptr<httplib::Client> connect(int port) {
+  auto client = std::make_unique<httplib::Client>("127.0.0.1", port);
+  client->set_read_timeout(30);
+  return client;
+}
+
+// The library takes the content type apart from the other headers.
+std::pair<httplib::Headers, std::string> split_headers(const Headers& headers) {
+  httplib::Headers rest(headers.begin(), headers.end());
+  const auto type = rest.find("Content-Type");
+  std::string content_type = type == rest.end() ? "" : type->second;
+  rest.erase("Content-Type");
+  return {std::move(rest), std::move(content_type)};
 }
 
 // The path of an absolute URL, "/upload/..." of "http://host:port/upload/...".
@@ -62,9 +79,10 @@ void StandinTest::restart() {
   start();
 }
 
-httplib::Client StandinTest::client() const {
-  httplib::Client client("127.0.0.1", server_->port());
-  client.set_read_timeout(30);
+std::shared_ptr<void> StandinTest::idle_connection() const {
+  std::shared_ptr<httplib::Client> client = connect(server_->port());
+  client->set_keep_alive(true);
+  if (!client->Get("/standin/state")) throw std::runtime_error("the server does not answer");
   return client;
 }
 
@@ -73,22 +91,26 @@ Reply StandinTest::post(const std::string& path, const Json& body) const {
 }
 
 Reply StandinTest::post_as(const std::string& key, const std::string& path, const Json& body) const {
-  httplib::Client to = client();
-  if (!key.empty()) to.set_basic_auth("api", key);
-  return reply_of(to.Post(path, body.dump(), "application/json"));
+  const auto client = connect(server_->port());
+  if (!key.empty()) client->set_basic_auth("api", key);
+  return reply_of(client->Post(path, body.dump(), "application/json"));
 }
 
-Reply StandinTest::put(const std::string& url, const std::string& bytes,
-                       const httplib::Headers& headers) const {
-  httplib::Headers rest = headers;
-  const auto type = rest.find("Content-Type");
-  const std::string content_type = type == rest.end() ? "" : type->second;
-  rest.erase("Content-Type");
-  return reply_of(client().Put(path_of(url), rest, bytes, content_type));
+Reply StandinTest::post_bytes(const std::string& path, const std::string& bytes,
+                              const Headers& headers) const {
+  const auto client = connect(server_->port());
+  client->set_basic_auth("api", kKey);
+  const auto [rest, content_type] = split_headers(headers);
+  return reply_of(client->Post(path, rest, bytes, content_type));
+}
+
+Reply StandinTest::put(const std::string& url, const std::string& bytes, const Headers& headers) const {
+  const auto [rest, content_type] = split_headers(headers);
+  return reply_of(connect(server_->port())->Put(path_of(url), rest, bytes, content_type));
 }
 
 Reply StandinTest::get(const std::string& url) const {
-  return reply_of(client().Get(path_of(url)));
+  return get_from(server_->port(), path_of(url));
 }
 
 Reply StandinTest::graphql(const std::string& query, const Json& variables) const {
@@ -113,6 +135,10 @@ Json StandinTest::run_fields(const std::string& run, const std::string& fields) 
       {{"run", run}});
   if (!reply.error().empty()) throw std::runtime_error(reply.error());
   return reply.data()["project"]["run"];
+}
+
+Reply get_from(int port, const std::string& path) {
+  return reply_of(connect(port)->Get(path));
 }
 
 Json history_chunk(std::uint64_t offset, const std::vector<std::string>& lines) {

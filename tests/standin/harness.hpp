@@ -1,8 +1,7 @@
 #pragma once
 // A stand-in server in the test's own process, and a client that speaks to it over a real connection.
 
-#include <httplib.h>
-
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -14,11 +13,13 @@ namespace ranklog::standin {
 
 inline const std::string kKey(40, 'k');
 
+using Headers = std::multimap<std::string, std::string>;
+
 struct Reply {
   int status = 0;  // 0: the connection broke
   Json body;       // null if it is not JSON
   std::string text;
-  httplib::Headers headers;
+  Headers headers;
 
   [[nodiscard]] std::string error() const;  // the first GraphQL error's message, or ""
   [[nodiscard]] const Json& data() const { return body.at("data"); }
@@ -33,12 +34,14 @@ class StandinTest {
   // Stops the server and starts another on the same folder.
   void restart();
   [[nodiscard]] const std::filesystem::path& folder() const noexcept { return dir_.path(); }
-  [[nodiscard]] httplib::Client client() const;
+  // A connection that has asked once and is kept open as long as the result lives.
+  [[nodiscard]] std::shared_ptr<void> idle_connection() const;
 
   Reply post(const std::string& path, const Json& body) const;
   Reply post_as(const std::string& key, const std::string& path, const Json& body) const;
+  Reply post_bytes(const std::string& path, const std::string& bytes, const Headers& headers) const;
   // As clients do it, without credentials.
-  Reply put(const std::string& url, const std::string& bytes, const httplib::Headers& headers = {}) const;
+  Reply put(const std::string& url, const std::string& bytes, const Headers& headers = {}) const;
   Reply get(const std::string& url) const;
   Reply graphql(const std::string& query, const Json& variables = Json::object()) const;
   Reply stream(const std::string& run, const Json& body) const;
@@ -59,6 +62,8 @@ class StandinTest {
   std::thread thread_;
 };
 
+// GET from a server that is not the test's own.
+[[nodiscard]] Reply get_from(int port, const std::string& path);
 // {"files": {"wandb-history.jsonl": {"offset": ..., "content": [...]}}}
 [[nodiscard]] Json history_chunk(std::uint64_t offset, const std::vector<std::string>& lines);
 

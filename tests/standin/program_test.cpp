@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <httplib.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -13,7 +12,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "api_error.hpp"
+#include "harness.hpp"
 #include "support/temp_dir.hpp"
 
 extern char** environ;  // NOLINT
@@ -85,10 +84,7 @@ TEST(StandinProgram, TellsItsAddressServesAndStopsCleanlyOnBothSignals) {
     Program program(dir, serve(dir));
     const int port = wait_for_port(dir / "port");
     ASSERT_GT(port, 0);
-    httplib::Client client("127.0.0.1", port);
-    const auto state = client.Get("/standin/state");
-    ASSERT_TRUE(state);
-    EXPECT_EQ(state->body, R"({"projects":[]})");
+    EXPECT_EQ(get_from(port, "/standin/state").text, R"({"projects":[]})");
     program.send(signal);
     EXPECT_EQ(program.wait(), 0);
     EXPECT_EQ(program.out(), "listening on http://127.0.0.1:" + std::to_string(port) + "\n");
