@@ -117,7 +117,7 @@ class MainJob(unittest.TestCase):
         files = rank_files(self.logs)
         self.assertEqual([file.name for file in files], [f"rank-0000{rank}.db" for rank in range(4)])
         self.assertEqual([integrity(file) for file in files], ["ok"] * 4)
-        rows = self.query('SELECT rank, local_rank, node, "group", world_size FROM runs ORDER BY rank')
+        rows = self.query('SELECT rank, local_rank, node, group_name, world_size FROM runs ORDER BY rank')
         self.assertEqual([list(row.values()) for row in rows],
                          [[0, 0, 0, "digits", 4], [1, 1, 0, "digits", 4], [2, 0, 1, "digits", 4], [3, 1, 1, "digits", 4]])
 
@@ -175,8 +175,9 @@ class MainJob(unittest.TestCase):
                 self.assertEqual(r["name"], f"rank-{rank}")
             local = self.query(f"SELECT count(DISTINCT step) AS steps, max(step) AS last FROM points WHERE rank = {rank}")[0]
             self.assertEqual((r["history_rows"], r["last_step"]), (local["steps"], local["last"]))
-            last_loss = self.query(f"SELECT value FROM points WHERE rank = {rank} AND key = 'loss' ORDER BY step DESC LIMIT 1")
-            self.assertEqual(r["summary"]["loss"], last_loss[0]["value"])
+            losses = self.query(f"SELECT value FROM points WHERE rank = {rank} AND key = 'loss' ORDER BY step")
+            losses = [row["value"] for row in losses]
+            self.assertEqual(r["summary"]["loss"], {"last": losses[-1], "min": min(losses)})
 
     def check_artifacts(self, project):
         checkpoints = sorted(self.logs.rglob("checkpoints/step-*/model.pt"))
