@@ -174,8 +174,9 @@ TEST_F(AttemptTest, SecondLaunchMakesANewFileAndNeverTouchesTheFirst) {
 }
 
 TEST_F(AttemptTest, ResumeHasATokenOfItsOwnAndRecordsItsStep) {
-  const auto launch = [&](int rank, const char* resume) {
+  const auto launch = [&](int rank, const char* resume, const std::string& token) {
     auto variables = torchrun(rank, "job", 0);
+    variables["RANKLOG_LAUNCH_ID"] = token;
     Options options;
     if (resume != nullptr) {
       variables["RANKLOG_RESUME"] = resume;
@@ -183,11 +184,11 @@ TEST_F(AttemptTest, ResumeHasATokenOfItsOwnAndRecordsItsStep) {
     }
     return run(variables, options);
   };
-  const auto first = launch(0, nullptr);
-  launch(1, nullptr);
-  const auto second = launch(0, "1");
-  const auto other_rank = launch(1, "1");
-  const auto third = launch(0, "auto");
+  const auto first = launch(0, nullptr, "a");
+  launch(1, nullptr, "a");
+  const auto second = launch(0, "1", "b");
+  const auto other_rank = launch(1, "1", "b");
+  const auto third = launch(0, "auto", "c");
   EXPECT_EQ(second.experiment, "job");
   EXPECT_EQ(third.experiment, "job");
   EXPECT_FALSE(first.resume_step);
@@ -198,6 +199,47 @@ TEST_F(AttemptTest, ResumeHasATokenOfItsOwnAndRecordsItsStep) {
   const auto rows = test::read_rows(folder("job") / "rank-00000.1.db");
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].step, 5) << "counting goes on from the resume step";
+}
+
+TEST_F(AttemptTest, WorldThatGrowsOnResumeNeverJoinsTheOldAttempt) {
+  for (int rank = 0; rank < 2; ++rank) run(torchrun(rank, "job", 0));
+  for (int rank = 0; rank < 3; ++rank) {
+    auto variables = torchrun(rank, "job", 0);
+    variables["WORLD_SIZE"] = variables["LOCAL_WORLD_SIZE"] = "3";
+    variables["RANKLOG_RESUME"] = "1";
+    const auto message = refusal(variables);
+    EXPECT_EQ(code_, ErrorCode::kUsage);
+    EXPECT_NE(message.find("RANKLOG_LAUNCH_ID"), std::string::npos) << rank << ": " << message;
+    EXPECT_NE(message.find("agree"), std::string::npos) << rank << ": " << message;
+  }
+  EXPECT_EQ(list_folder(folder("job")),
+            (std::vector<std::string>{"experiment.json", "rank-00000.db", "rank-00001.db"}));
+  for (int rank = 0; rank < 3; ++rank) {
+    auto variables = torchrun(rank, "job", 0);
+    variables["WORLD_SIZE"] = variables["LOCAL_WORLD_SIZE"] = "3";
+    variables["RANKLOG_RESUME"] = "1";
+    variables["RANKLOG_LAUNCH_ID"] = "second";
+    const auto identity = run(variables);
+    EXPECT_EQ(identity.experiment, "job");
+    EXPECT_EQ(identity.launch_token, "second");
+  }
+}
+
+TEST_F(AttemptTest, RestartContinuesTheSiblingOfItsOwnJob) {
+  const auto launch = [&](const char* port, int restarts) {
+    std::string experiment;
+    for (int rank = 0; rank < 2; ++rank) {
+      auto variables = torchrun(rank, "job", restarts);
+      variables["MASTER_PORT"] = port;
+      experiment = run(variables).experiment;
+    }
+    return experiment;
+  };
+  EXPECT_EQ(launch("1", 0), "job");
+  EXPECT_EQ(launch("2", 0), "job~2");
+  EXPECT_EQ(launch("1", 1), "job");
+  EXPECT_EQ(launch("2", 1), "job~2");
+  EXPECT_EQ(launch("3", 1), "job~2") << "a job that is not there: the newest";
 }
 
 TEST_F(AttemptTest, ResumeWithoutAStepCountsOnBehindWhatThisRankLogged) {

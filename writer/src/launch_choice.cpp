@@ -42,23 +42,49 @@ bool is_young(const fs::path& file) {
   return !error && fs::file_time_type::clock::now() - written < std::chrono::minutes(1);
 }
 
-std::optional<std::string> read_token(const fs::path& file) {
+std::optional<FileInfo> read_info(const fs::path& file) {
   try {
-    return RankFile::open(file).info().identity.launch_token;
+    return RankFile::open(file).info();
   } catch (const Error&) {
     return std::nullopt;
   }
 }
 
 // A file that another rank is just creating becomes readable in a moment.
-std::optional<std::string> wait_for_token(const fs::path& file) {
+std::optional<FileInfo> wait_for_info(const fs::path& file) {
   constexpr int kTries = 600;
-  auto token = read_token(file);
-  for (int i = 0; !token && i < kTries && is_young(file); ++i) {
+  auto info = read_info(file);
+  for (int i = 0; !info && i < kTries && is_young(file); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    token = read_token(file);
+    info = read_info(file);
   }
-  return token;
+  return info;
+}
+
+std::optional<std::string> wait_for_token(const fs::path& file) {
+  auto info = wait_for_info(file);
+  if (!info) return std::nullopt;
+  return std::move(info->identity.launch_token);
+}
+
+// A token's name of the launcher's job, whichever restart it is: "torchrun:job:29500:r1" without ":r1".
+std::string without_restart_counts(std::string_view token) {
+  std::string stem;
+  while (!token.empty()) {
+    std::string_view part = token.substr(0, token.find('|'));
+    token.remove_prefix(std::min(part.size() + 1, token.size()));
+    const auto count = part.rfind(":r");
+    if (count != std::string_view::npos && parse_count(part.substr(count + 2))) part = part.substr(0, count);
+    stem.append(part).append("|");
+  }
+  return stem;
+}
+
+// No file of a launch that is still beginning looks like this.
+bool is_over(const FileInfo& info, std::int64_t process_start_ns) {
+  constexpr std::int64_t kSilenceNs = 600'000'000'000;
+  if (info.end_time_ns) return *info.end_time_ns < process_start_ns;
+  return info.heartbeat_ns < process_start_ns - kSilenceNs;
 }
 
 class Chooser {
@@ -83,7 +109,10 @@ class Chooser {
   [[nodiscard]] std::string first_free_sibling(const std::string& id, const std::string& token) const;
   [[nodiscard]] std::string next_token(const std::string& id, const std::string& token) const;
   [[nodiscard]] LaunchChoice choose(const std::string& id, const std::string& token) const;
+  [[nodiscard]] std::string newest_sibling(const std::string& id) const;
+  [[nodiscard]] bool holds_this_job(const std::string& id) const;
   void require_unused(const std::string& id, const std::string& token) const;
+  void require_new(const std::string& id, const std::string& token) const;
   [[nodiscard]] std::string fresh_token() const { return settings_.explicit_token.value_or(random_hex(8)); }
 
   const Settings& settings_;
@@ -130,15 +159,34 @@ std::optional<std::string> Chooser::id_to_resume(const std::string& id) const {
         "check the id, the project and the log folder, or use RANKLOG_RESUME=auto to start it if it is not "
         "there");
   }
-  std::string newest = id;
-  for (int number = 2; settings_.restarted && is_there(sibling_name(id, number)); ++number) {
-    newest = sibling_name(id, number);
-  }
-  return newest;
+  return settings_.restarted ? newest_sibling(id) : id;
 }
 
-// A continuation is an attempt of its own even where the launcher has no new name for it. Counted over this
-// rank's own files, so that all ranks that took part in every attempt agree.
+// The newest one of the launcher's own job, if any can be told to be that; else the newest.
+std::string Chooser::newest_sibling(const std::string& id) const {
+  std::string newest;
+  std::optional<std::string> of_this_job;
+  for (int number = 1; is_there(sibling_name(id, number)); ++number) {
+    newest = sibling_name(id, number);
+    if (holds_this_job(newest)) of_this_job = newest;
+  }
+  return of_this_job.value_or(newest);
+}
+
+// Told by the files of one rank, the same for whoever asks.
+bool Chooser::holds_this_job(const std::string& id) const {
+  if (!settings_.launch.token) return false;
+  const std::string job = without_restart_counts(*settings_.launch.token);
+  const auto files = list_rank_files(folder_of(id));
+  return std::any_of(files.begin(), files.end(), [&](const auto& file) {
+    if (file.first.rank != files.front().first.rank) return false;
+    const auto token = wait_for_token(file.second);
+    return token && without_restart_counts(*token) == job;
+  });
+}
+
+// A continuation is an attempt of its own even where the launcher has no new name for it. For one process
+// that decides for all: each rank counting for itself would not agree with one that was not there before.
 std::string Chooser::next_token(const std::string& id, const std::string& token) const {
   const auto used = own_tokens(id);
   std::string next = token;
@@ -155,8 +203,34 @@ void Chooser::require_unused(const std::string& id, const std::string& token) co
               "RANKLOG_RESUME=1 to continue the experiment");
 }
 
+// Where every rank chooses for itself, a continuation needs a token that no earlier launch had. Enough are
+// asked to notice: this rank's files, and those of the lowest rank for one that has none.
+void Chooser::require_new(const std::string& id, const std::string& token) const {
+  const auto& place = settings_.place;
+  const auto files = list_rank_files(folder_of(id));
+  const auto is_earlier = [&](const auto& file) {
+    const int rank = file.first.rank;
+    if (rank != place.rank && rank != files.front().first.rank) return false;
+    const auto info = wait_for_info(file.second);
+    if (!info || info->identity.launch_token != token) return false;
+    return rank == place.rank || info->identity.world_size != place.world_size ||
+           is_over(*info, process_start_ns());
+  };
+  if (std::none_of(files.begin(), files.end(), is_earlier)) return;
+  throw Error(ErrorCode::kUsage,
+              "rank " + std::to_string(place.rank) + " cannot continue experiment " + id +
+                  ": an earlier launch in " + folder_of(id).string() + " had the same token (" + token + ")",
+              "set RANKLOG_LAUNCH_ID to a text that is new for each launch and equal for its ranks, or "
+              "Options::agree to broadcast rank 0's choice");
+}
+
 LaunchChoice Chooser::choose(const std::string& id, const std::string& token) const {
-  if (const auto resumed = id_to_resume(id)) return {*resumed, next_token(*resumed, token), true, {}};
+  if (const auto resumed = id_to_resume(id)) {
+    const bool decides_for_all = settings_.place.world_size == 1 || settings_.options.agree;
+    if (decides_for_all) return {*resumed, next_token(*resumed, token), true, {}};
+    require_new(*resumed, token);
+    return {*resumed, token, true, {}};
+  }
   std::string free = first_free_sibling(id, token);
   require_unused(free, token);
   return {std::move(free), token, false, {}};

@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <climits>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -102,6 +103,16 @@ std::int64_t unix_time_ns() noexcept {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+std::int64_t process_start_ns() {
+  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+  const auto ticks = static_cast<std::int64_t>(own_start_ticks());
+  const std::int64_t ticks_per_second = ::sysconf(_SC_CLK_TCK);
+  timespec since_boot{};
+  if (ticks == 0 || ticks_per_second <= 0 || ::clock_gettime(CLOCK_BOOTTIME, &since_boot) != 0) return 0;
+  const std::int64_t start_ns = ticks * (kNsPerSecond / ticks_per_second);
+  return unix_time_ns() - (since_boot.tv_sec * kNsPerSecond + since_boot.tv_nsec - start_ns);
 }
 
 }  // namespace ranklog::writer

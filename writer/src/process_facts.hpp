@@ -29,5 +29,7 @@ struct GitFacts {
 [[nodiscard]] std::string random_run_id();
 
 [[nodiscard]] std::int64_t unix_time_ns() noexcept;
+// When this process started; 0 if that cannot be told.
+[[nodiscard]] std::int64_t process_start_ns();
 
 }  // namespace ranklog::writer

@@ -284,9 +284,13 @@ void Recorder::committed(std::uint64_t watermark) {
   room_.notify_all();
 }
 
-void Recorder::commit_failed(const std::string& reason) {
+void Recorder::commit_failed(const char* reason) noexcept {
   const Lock lock(mutex_);
-  seal_error_ = reason;
+  try {
+    seal_error_ = reason;
+  } catch (...) {
+    seal_error_ = "out of memory";  // short enough to need none
+  }
   room_.notify_all();
 }
 

@@ -80,7 +80,7 @@ class Recorder {
   [[nodiscard]] Backlog take(std::shared_ptr<TailSegment>& next, int next_error);
   void recycle(std::vector<std::string> blocks);  // memory for later records
   void committed(std::uint64_t watermark);
-  void commit_failed(const std::string& reason);
+  void commit_failed(const char* reason) noexcept;
   // After a commit, if the tail was broken. 0, and then `segment` is the broken one (or empty), which is
   // still the only durable copy of some records; or an errno, with the tail still broken.
   int resume_tail(std::shared_ptr<TailSegment>& segment);
