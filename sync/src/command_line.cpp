@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "ranklog/schema/error.hpp"
+#include "ranklog/schema/suggest.hpp"
 
 namespace ranklog::sync {
 namespace {
@@ -29,10 +30,10 @@ else the settings file, else https://api.wandb.ai. WANDB_ENTITY, WANDB_SILENT an
 
 Exit status
   0    everything is up (or was, or there is nothing to upload yet)
-  1    something failed, was skipped or could not be read ("partial")
+  1    something failed or was skipped; also: some files are damaged and the others are up ("partial")
   2    wrong flags or variables, or no logs where they were looked for
   4    no API key, or the server does not allow it
-  5    local data is damaged and nothing could be uploaded
+  5    local data is damaged, nothing else is wrong, and nothing is up
   75   only passing faults (network, rate limits): run it again
   130  stopped by Ctrl-C (143: SIGTERM); what the server has confirmed is recorded
   Of several, the first of: signal, 2, 4, 1, 5, 75.
@@ -78,6 +79,31 @@ void add_options(CLI::App& app, Command& command, RawOptions& raw) {
   app.add_flag("-v,--verbose", command.verbose, "Also list runs that were up to date");
 }
 
+std::string flag_hint(const CLI::App& app, const std::string& message) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  return hint_for_flag(message, known);
+}
+
+// A word that is no path may be a command with a typing slip.
+void check_paths(const Command& command, const CLI::App& app) {
+  std::vector<std::string> words;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    words.push_back(sub->get_name());
+  }
+  for (const std::filesystem::path& path : command.paths) {
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored)) continue;
+    const auto meant = nearest(path.string(), words);
+    throw Error(ErrorCode::kUsage, "there is no file or folder '" + path.string() + "'",
+                meant.empty() || !command.paths_given
+                    ? "name the folder that training logged into"
+                    : "did you mean the command " + join_alternatives(meant) + "?");
+  }
+}
+
 Command settle(Command command, const RawOptions& raw, const CLI::App& app, const Environment& environment) {
   if (!raw.strategy.empty()) command.strategy = parse_strategy(raw.strategy);
   if (app.count("--main-rank") > 0) command.main_rank = raw.main_rank;
@@ -89,6 +115,7 @@ Command settle(Command command, const RawOptions& raw, const CLI::App& app, cons
   command.paths_given = !raw.paths.empty();
   command.paths.assign(raw.paths.begin(), raw.paths.end());
   if (!command.paths_given) command.paths.emplace_back(environment("RANKLOG_DIR").value_or("ranklog"));
+  check_paths(command, app);
   return command;
 }
 
@@ -109,9 +136,13 @@ std::variant<Command, int> parse_command_line(int argc, const char* const* argv,
   app.add_subcommand("push", "Upload (the default)")->fallthrough();
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help, --version
+    return app.exit(success, std::cout, std::cerr);
+  } catch (const CLI::ExtrasError& error) {
+    const std::string hint = flag_hint(app, error.what());
+    throw Error(ErrorCode::kUsage, error.what(), hint.empty() ? "see wandb-sync --help" : hint);
   } catch (const CLI::ParseError& error) {
-    const bool asked = app.exit(error, std::cout, std::cerr) == 0;
-    return asked ? kExitOk : kExitUsage;
+    throw Error(ErrorCode::kUsage, error.what(), "see wandb-sync --help");
   }
   return settle(std::move(command), raw, app, environment);
 }

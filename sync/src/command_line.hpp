@@ -29,8 +29,7 @@ struct Command {
   double stale_s = 600;
 };
 
-// The command, or the exit status after --help, --version or a usage error has been printed. Throws Error
-// (kUsage) for an unknown strategy.
+// The command, or the exit status after --help or --version has been printed. Throws Error (kUsage).
 [[nodiscard]] std::variant<Command, int> parse_command_line(int argc, const char* const* argv,
                                                             const Environment& environment);
 

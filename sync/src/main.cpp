@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <string>
+#include <string_view>
 
 #include "command_line.hpp"
 #include "console_progress.hpp"
@@ -132,6 +134,15 @@ int run(int argc, char** argv) {
   return push_and_report(plan, command, server, environment);
 }
 
+// One line for a person; where JSON was asked for, also a document for the program that waits for one.
+int fail(int status, const std::string& message, int argc, char** argv) {
+  std::fprintf(stderr, "wandb-sync: %s\n", message.c_str());
+  if (std::find(argv, argv + argc, std::string_view("--json")) != argv + argc) {
+    std::cout << error_json(status, message);
+  }
+  return status;
+}
+
 }  // namespace
 }  // namespace ranklog::sync
 
@@ -142,11 +153,10 @@ int main(int argc, char** argv) {
     sync::catch_signals();
     return sync::run(argc, argv);
   } catch (const Error& error) {
-    std::fprintf(stderr, "wandb-sync: %s\n", error.what());
-    if (sync::stop_flag.count() > 0) return kSignalBase + sync::stop_flag.signal_number();
-    return exit_status(error.code());
+    const bool stopped = sync::stop_flag.count() > 0;
+    const int status = stopped ? kSignalBase + sync::stop_flag.signal_number() : exit_status(error.code());
+    return sync::fail(status, error.what(), argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "wandb-sync: %s\n", error.what());
-    return kExitFailed;
+    return sync::fail(kExitFailed, error.what(), argc, argv);
   }
 }

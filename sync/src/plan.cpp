@@ -115,6 +115,33 @@ void plan_runs(PlannedExperiment& planned, const PlanOptions& options) {
   if (!planned.runs.empty()) planned.runs.front().owns_artifacts = true;
 }
 
+// What W&B takes as a project; refused here, before anything is asked of a server.
+void check_project(const std::string& project) {
+  constexpr std::size_t kLongest = 128;
+  constexpr std::string_view kForbidden = "/\\#?%:";
+  const std::size_t at = project.find_first_of(kForbidden);
+  const std::string remedy = "name another with -p/--project";
+  if (at != std::string::npos) {
+    throw Error(ErrorCode::kUsage,
+                "W&B takes no project named '" + project + "', for it holds '" + project[at] + "'", remedy);
+  }
+  // W&B counts characters: bytes that do not continue one.
+  const auto length =
+      std::ranges::count_if(project, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+  if (project.empty() || static_cast<std::size_t>(length) > kLongest) {
+    throw Error(ErrorCode::kUsage,
+                "W&B takes names of projects of 1 to 128 characters, not '" + project + "'", remedy);
+  }
+}
+
+void check_main_rank(const PlannedExperiment& planned, const PlanOptions& options) {
+  if (!options.main_rank || planned.strategy == Strategy::kMain) return;
+  throw Error(ErrorCode::kUsage,
+              "--main-rank is for strategy main, and " + planned.experiment.id + " goes up with strategy " +
+                  std::string(to_string(planned.strategy)),
+              "add --strategy main");
+}
+
 PlannedExperiment plan_experiment(Experiment&& experiment, const PlanOptions& options) {
   PlannedExperiment planned;
   planned.experiment = std::move(experiment);
@@ -122,6 +149,13 @@ PlannedExperiment plan_experiment(Experiment&& experiment, const PlanOptions& op
   planned.strategy = options.strategy.value_or(identity.log_strategy.value_or(Strategy::kMain));
   planned.entity = first_set(options.entity, first_set(identity.entity, options.default_entity));
   planned.project = first_set(options.project, planned.experiment.project);
+  check_main_rank(planned, options);
+  try {
+    check_project(planned.project);
+  } catch (const Error& error) {
+    planned.problems.push_back({error.code(), error.what()});
+    return planned;
+  }
   plan_runs(planned, options);
   note_missing(planned);
   try {

@@ -175,4 +175,9 @@ std::string report_json(const PushReport& report) {
   return out.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
+std::string error_json(int exit_status, const std::string& message) {
+  const json out = {{"exit_status", exit_status}, {"error", message}};
+  return out.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace ranklog::sync

@@ -91,6 +91,8 @@ json ranklog_block(const PlannedExperiment& planned, const PlannedRun& run, cons
                 {"superseded", survey.counts.superseded_rows},
                 {"backward", survey.counts.backward_steps},
                 {"dropped", dropped}}}};
+  // The end that is reported is the training's; that rows are missing must be seen beside it.
+  for (const Damage& damage : survey.damage) out["damage"].push_back(damage.place + ": " + damage.reason);
   if (!planned.missing_ranks.empty()) out["missing_ranks"] = planned.missing_ranks;
   return out;
 }

@@ -58,6 +58,7 @@ class RunUpload {
     check_remote(remote);
     facts_ = read_facts(planned_.experiment, run_.rank);
     survey(remote);
+    refuse_unreadable();
     announce(remote);
     stream_.emplace(session_.http, session_.access, address_);
     send_rows(remote ? remote->history_lines : 0);
@@ -121,6 +122,16 @@ class RunUpload {
                                    std::to_string(kMaxLineBytes) + " bytes that W&B takes"});
     }
     session_.progress.expect_lines(survey_.lines);
+  }
+
+  // An empty run would look like one that has logged nothing.
+  void refuse_unreadable() {
+    if (survey_.lines > 0 || survey_.damage.empty()) return;
+    report_.faults.clear();
+    const Damage& first = survey_.damage.front();
+    throw Error(ErrorCode::kDamaged, "no row of rank " + std::to_string(run_.rank) +
+                                         " can be read, so nothing of it is uploaded: " + first.place + ": " +
+                                         first.reason);
   }
 
   [[nodiscard]] RunHeader header() const {

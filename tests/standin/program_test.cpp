@@ -136,7 +136,7 @@ TEST(StandinProgram, HelpTeachesAndVersionIsTold) {
 TEST(StandinProgram, ShowReadsAFolderWithoutAServer) {
   const TempDir dir;
   Program missing(dir, {"show", "--dir", (dir / "nowhere").string()});
-  EXPECT_EQ(missing.wait(), 1);
+  EXPECT_EQ(missing.wait(), 2);
   std::filesystem::create_directory(dir / "state");
   Program empty(dir, {"show", "--dir", (dir / "state").string()});
   EXPECT_EQ(empty.wait(), 0);

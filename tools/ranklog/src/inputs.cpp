@@ -8,8 +8,8 @@
 #include <iostream>
 #include <map>
 
-#include "ranklog/cli/suggest.hpp"
 #include "ranklog/cli/text.hpp"
+#include "ranklog/schema/suggest.hpp"
 
 namespace ranklog::cli {
 namespace {
@@ -65,8 +65,15 @@ void Inputs::add_experiments(CLI::App& app) {
 void add_color(CLI::App& app, ColorMode& mode) {
   static const std::map<std::string, ColorMode> modes{
       {"auto", ColorMode::kAuto}, {"always", ColorMode::kAlways}, {"never", ColorMode::kNever}};
-  app.add_option("--color", mode, "auto (default: on a terminal, unless NO_COLOR is set), always or never")
-      ->transform(CLI::CheckedTransformer(modes).description(""))
+  // Not CLI11's own way for an enum: its messages would print the values as bytes.
+  app.add_option_function<std::string>(
+         "--color",
+         [&mode](const std::string& word) {
+           const auto found = modes.find(word);
+           if (found == modes.end()) throw CLI::ValidationError("--color", "use auto, always or never");
+           mode = found->second;
+         },
+         "auto (default: on a terminal, unless NO_COLOR is set), always or never")
       ->type_name("WHEN");
 }
 

@@ -12,7 +12,7 @@
 #include "ranklog/cli/format.hpp"
 #include "ranklog/cli/inputs.hpp"
 #include "ranklog/cli/plot_data.hpp"
-#include "ranklog/cli/suggest.hpp"
+#include "ranklog/schema/suggest.hpp"
 
 namespace ranklog::cli {
 namespace {
@@ -211,6 +211,12 @@ int plot(const PlotOptions& options) {
   return worse(exit_status_of(loaded.problems), exit_status_of(catalog.problems()));
 }
 
+std::string check_weight(const std::string& text) {
+  double weight = -1;
+  const bool number = CLI::detail::lexical_cast(text, weight);
+  return number && weight >= 0 && weight < 1 ? "" : "'" + text + "' is not a number from 0 to below 1";
+}
+
 void declare(CLI::App& app, PlotOptions& options) {
   app.add_option("KEY", options.key, "what to plot, as ranklog query shows it in points.key")->required();
   app.add_option("-k,--key", options.more_keys, "one more key on the same axes; can be repeated")
@@ -223,7 +229,7 @@ void declare(CLI::App& app, PlotOptions& options) {
   app.add_flag("--log", options.log_axis, "logarithmic y axis");
   app.add_option("--smooth", options.smooth,
                  "exponential moving average: the weight of the past, from 0 to below 1")
-      ->check(CLI::Range(0.0, 0.999999).description(""))
+      ->check(check_weight)
       ->type_name("ALPHA");
   app.add_option("--width", options.width, "columns (default: the terminal's, else 80)")
       ->check(CLI::Range(20, 1000).description(""))

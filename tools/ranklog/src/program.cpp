@@ -2,11 +2,12 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "ranklog/cli/command.hpp"
-#include "ranklog/cli/suggest.hpp"
 #include "ranklog/cli/text.hpp"
 #include "ranklog/schema/error.hpp"
+#include "ranklog/schema/suggest.hpp"
 
 namespace ranklog::cli {
 namespace {
@@ -58,22 +59,31 @@ std::string hint_for_command(std::string_view typed) {
 
 // "--jsn" for which the command has "--json".
 std::string hint_for_option(const CLI::App& app, std::string_view message) {
-  const std::size_t at = message.find("--");
-  if (at == std::string_view::npos) return {};
-  const std::string_view typed = message.substr(at, message.find_first_of(" =", at) - at);
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
   }
-  const auto meant = nearest(typed, known);
-  return meant.empty() ? std::string() : "did you mean " + join_alternatives(meant) + "?";
+  return hint_for_flag(message, known);
 }
 
-int usage_error(const CLI::App& app, const std::string& message, const std::string& hint) {
+// One line for a person; where JSON was asked for, also a document for the program that waits for one.
+int fail(int status, const std::string& who, const std::string& message, bool json) {
+  std::cout.flush();
+  std::cerr << who << ": " << printable(message) << '\n';
+  if (json) {
+    const nlohmann::ordered_json document{{"exit_status", status}, {"error", message}};
+    std::cout << document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+  }
+  return status;
+}
+
+bool asks_for_json(int argc, const char* const* argv) {
+  return std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+}
+
+Error usage_error(const CLI::App& app, const std::string& message, const std::string& hint) {
   const std::string name = app.get_parent() == nullptr ? "ranklog" : "ranklog " + app.get_name();
-  std::cerr << name << ": " << printable(message) << "; "
-            << (hint.empty() ? "see " + name + " --help" : printable(hint)) << '\n';
-  return kExitUsage;
+  return {ErrorCode::kUsage, message, hint.empty() ? "see " + name + " --help" : hint};
 }
 
 const CLI::App& chosen(const CLI::App& app) {
@@ -87,9 +97,11 @@ int parse_and_run(Program& program, int argc, const char* const* argv) {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
     return app.exit(success);
-  } catch (const CLI::ParseError& error) {
+  } catch (const CLI::ExtrasError& error) {
     const CLI::App& where = chosen(app);
-    return usage_error(where, error.what(), hint_for_option(where, error.what()));
+    throw usage_error(where, error.what(), hint_for_option(where, error.what()));
+  } catch (const CLI::ParseError& error) {
+    throw usage_error(chosen(app), error.what(), {});
   }
   for (const auto& [sub, action] : program.actions) {
     if (sub->parsed()) return action();
@@ -105,6 +117,7 @@ const std::vector<Command>& all_commands() {
 }
 
 int run(int argc, const char* const* argv) {
+  const bool json = asks_for_json(argc, argv);
   try {
     const auto program = make_program();
     if (argc < 2) {
@@ -113,20 +126,16 @@ int run(int argc, const char* const* argv) {
     }
     const std::string first = argv[1];
     if (!first.empty() && first.front() != '-' && !is_command(first)) {
-      return usage_error(program->app, "there is no command '" + first + "'", hint_for_command(first));
+      throw usage_error(program->app, "there is no command '" + first + "'", hint_for_command(first));
     }
     const int status = parse_and_run(*program, argc, argv);
     std::cout.flush();
     if (!std::cout) throw Error(ErrorCode::kIo, "cannot write the output");
     return status;
   } catch (const Error& error) {
-    std::cout.flush();
-    std::cerr << "ranklog: " << printable(error.what()) << '\n';
-    return exit_status(error.code());
+    return fail(exit_status(error.code()), "ranklog", error.what(), json);
   } catch (const std::exception& error) {
-    std::cout.flush();
-    std::cerr << "ranklog: unexpected: " << printable(error.what()) << '\n';
-    return kExitFailed;
+    return fail(kExitFailed, "ranklog: unexpected", error.what(), json);
   }
 }
 

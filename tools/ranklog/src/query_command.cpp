@@ -10,8 +10,8 @@
 #include "ranklog/cli/inputs.hpp"
 #include "ranklog/cli/output.hpp"
 #include "ranklog/cli/plot_data.hpp"
-#include "ranklog/cli/suggest.hpp"
 #include "ranklog/cli/table.hpp"
+#include "ranklog/schema/suggest.hpp"
 #include "ranklog/sql/database.hpp"
 
 namespace ranklog::cli {

@@ -11,6 +11,7 @@
 #include "disk.hpp"
 #include "http_server.hpp"
 #include "ranklog/schema/error.hpp"
+#include "ranklog/schema/suggest.hpp"
 #include "show.hpp"
 
 namespace ranklog::standin {
@@ -32,7 +33,14 @@ It is no place to keep results: it has no users, no TLS and no web pages.)";
 constexpr const char* kFooter =
     R"(A script is JSON: {"rules": [{"operation": "UpsertBucket", "at": "1-2", "action": "status",
 "status": 429, "retry_after": 1}, {"path": "*/file_stream", "at": 3, "action": "cut_after"}]}.
-Actions: status, cut_before, cut_after (done, but the reply is lost), half_body, delay.
+Fields of a rule; what is left out of the first three matches all (* stands for any characters):
+  method, path, operation  of the request; operation is GraphQL's
+  at           which of the matching requests: 2, "2-4", "2-", or a list of such (default: every one)
+  action       status, cut_before (nothing done, no reply), cut_after (done, but the reply is lost),
+               half_body (done, half a reply) or delay (only wait)
+  delay_ms     wait so long first; with any action
+  status, retry_after, headers, body, process   of action status: what to answer, where body is text or
+               JSON; with "process": true the request is carried out all the same
 While it runs: POST /standin/script, POST /standin/clock {"advance_seconds": 600}, GET /standin/state.
 
 Exit status: 0 stopped by a signal, 1 failed, 2 usage, 5 the folder is damaged.)";
@@ -53,7 +61,7 @@ struct Arguments {
 Json read_script(const std::string& path) {
   if (path.empty()) return Json::object();
   const auto text = read_text(path);
-  if (!text) throw Error(ErrorCode::kNotFound, "there is no script " + path);
+  if (!text) throw Error(ErrorCode::kUsage, "there is no script " + path, "name a JSON file with --script");
   Json json = Json::parse(*text, nullptr, false);
   if (json.is_discarded()) throw Error(ErrorCode::kUsage, "the script " + path + " is not JSON");
   return json;
@@ -94,7 +102,7 @@ int serve(const Arguments& arguments) {
 
 int show(const Arguments& arguments) {
   if (!std::filesystem::is_directory(arguments.folder)) {
-    throw Error(ErrorCode::kNotFound, "there is no folder " + arguments.folder);
+    throw Error(ErrorCode::kUsage, "there is no folder " + arguments.folder, "name a server's with --dir");
   }
   Store store(arguments.folder);
   const SavedSettings saved = read_saved_settings(arguments.folder);
@@ -110,11 +118,23 @@ int show(const Arguments& arguments) {
   return kExitOk;
 }
 
+std::string flag_hint(const CLI::App& app, const std::string& message) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  return hint_for_flag(message, known);
+}
+
+Error usage_error(const std::string& message, const std::string& hint) {
+  return {ErrorCode::kUsage, message, hint.empty() ? "see wandb-standin --help" : hint};
+}
+
 int run(int argc, char** argv) {
   Arguments arguments;
   CLI::App app(kAbout, "wandb-standin");
   app.footer(kFooter);
-  app.set_version_flag("--version", RANKLOG_VERSION);
+  app.set_version_flag("--version", std::string("wandb-standin ") + RANKLOG_VERSION);
   app.add_option("--dir", arguments.folder, "Folder that keeps what the server gets; continued if it exists");
   app.add_option("--host", arguments.host, "Address to listen on")->capture_default_str();
   app.add_option("--port", arguments.port, "Port to listen on; 0 takes any that is free")
@@ -136,8 +156,12 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (!*show_command && arguments.folder.empty()) throw CLI::RequiredError("--dir");
+  } catch (const CLI::Success& success) {  // --help, --version
+    return app.exit(success);
+  } catch (const CLI::ExtrasError& error) {
+    throw usage_error(error.what(), flag_hint(*show_command ? *show_command : app, error.what()));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    throw usage_error(error.what(), {});
   }
   return *show_command ? show(arguments) : serve(arguments);
 }

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <limits>
 
-#include "service.hpp"
+#include "ranklog/schema/suggest.hpp"
 #include "text.hpp"
 
 namespace ranklog::standin {
@@ -21,6 +21,16 @@ std::uint64_t parse_count(std::string_view text) {
     throw ApiError(400, "\"at\" counts requests from 1, as 2, \"2-4\" or \"2-\"");
   }
   return count;
+}
+
+// Unlike check_input(), whose words are the real server's, this speaks to whoever writes the script.
+void check_fields(const std::string& what, const Json& json, const std::vector<std::string>& known) {
+  const std::string fields = join_alternatives(known);
+  if (!json.is_object()) throw ApiError(400, "a " + what + " is an object with " + fields);
+  for (const auto& [name, value] : json.items()) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    throw ApiError(400, "a " + what + " has no field \"" + std::string(name) + "\", only " + fields);
+  }
 }
 
 std::string header_text(const Json& value) {
@@ -43,7 +53,7 @@ void take_answer(Fault& fault, const Json& json) {
 }  // namespace
 
 Script::Script(const Json& json) {
-  check_input("script", json, {"rules"});
+  check_fields("script", json, {"rules"});
   const Json rules = json.value("rules", Json::array());
   if (!rules.is_array()) throw ApiError(400, "\"rules\" must be a list");
   for (std::size_t i = 0; i < rules.size(); ++i) {
@@ -56,9 +66,9 @@ Script::Script(const Json& json) {
 }
 
 Script::Rule Script::parse_rule(const Json& json) {
-  check_input("rule", json,
-              {"method", "path", "operation", "at", "action", "status", "retry_after", "headers", "body",
-               "delay_ms", "process"});
+  check_fields("rule", json,
+               {"method", "path", "operation", "at", "action", "status", "retry_after", "headers", "body",
+                "delay_ms", "process"});
   Rule rule;
   rule.method = json.value("method", "");
   rule.path = json.value("path", "");

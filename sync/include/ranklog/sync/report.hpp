@@ -49,5 +49,7 @@ struct PushReport {
 
 [[nodiscard]] std::string report_text(const PushReport& report, bool verbose);
 [[nodiscard]] std::string report_json(const PushReport& report);
+// Where there is no report: {"exit_status": N, "error": "..."}.
+[[nodiscard]] std::string error_json(int exit_status, const std::string& message);
 
 }  // namespace ranklog::sync

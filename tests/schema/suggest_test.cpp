@@ -1,8 +1,8 @@
-#include "ranklog/cli/suggest.hpp"
+#include "ranklog/schema/suggest.hpp"
 
 #include <gtest/gtest.h>
 
-namespace ranklog::cli {
+namespace ranklog {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -35,4 +35,4 @@ TEST(Suggest, AlternativesReadAsASentence) {
 }
 
 }  // namespace
-}  // namespace ranklog::cli
+}  // namespace ranklog

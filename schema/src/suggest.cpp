@@ -1,10 +1,10 @@
-#include "ranklog/cli/suggest.hpp"
+#include "ranklog/schema/suggest.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <utility>
 
-namespace ranklog::cli {
+namespace ranklog {
 namespace {
 
 std::string lower(std::string_view text) {
@@ -59,6 +59,13 @@ std::vector<std::string> nearest(std::string_view typed, std::span<const std::st
   return names;
 }
 
+std::string hint_for_flag(std::string_view message, std::span<const std::string> known) {
+  const std::size_t at = message.find("--");
+  if (at == std::string_view::npos) return {};
+  const auto meant = nearest(message.substr(at, message.find_first_of(" =", at) - at), known);
+  return meant.empty() ? std::string() : "did you mean " + join_alternatives(meant) + "?";
+}
+
 std::string join_alternatives(std::span<const std::string> names) {
   std::string out;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -68,4 +75,4 @@ std::string join_alternatives(std::span<const std::string> names) {
   return out;
 }
 
-}  // namespace ranklog::cli
+}  // namespace ranklog
