@@ -98,6 +98,7 @@ TEST(StandinScript, AWrongRuleIsNamed) {
   EXPECT_NE(refusal(R"([{"action": "status"}])").find("HTTP status"), std::string::npos);
   EXPECT_NE(refusal(R"([{"action": "delay", "at": 0}])").find("\"at\""), std::string::npos);
   EXPECT_NE(refusal(R"([{"action": "delay", "when": 1}])").find("\"when\""), std::string::npos);
+  EXPECT_NE(refusal(R"([{"action": "delay", "delay": 5}])").find("delay_ms"), std::string::npos);
   EXPECT_EQ(refusal(R"([{"action": "delay", "at": [1, "3-4", "7-"]}])"), "");
 }
 

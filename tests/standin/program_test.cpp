@@ -111,6 +111,14 @@ TEST(StandinProgram, UsageErrorsAreStatusTwo) {
   Program wrong(dir, {"--dir", (dir / "s").string(), "--script", (dir / "script.json").string()});
   EXPECT_EQ(wrong.wait(), 2);
   EXPECT_NE(wrong.err().find("rule 1"), std::string::npos);
+  EXPECT_EQ(Program(dir, {"--dir", (dir / "s").string(), "--script", (dir / "nope").string()}).wait(), 2);
+  EXPECT_EQ(Program(dir, {"show", "--dir", (dir / "nope").string()}).wait(), 2);
+  Program unknown(dir, {"--dir", (dir / "s").string(), "--prot", "0"});
+  EXPECT_EQ(unknown.wait(), 2);
+  const std::string told = unknown.err();
+  EXPECT_TRUE(told.starts_with("wandb-standin: ")) << told;
+  EXPECT_NE(told.find("--port"), std::string::npos) << told;
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1) << told;
 }
 
 TEST(StandinProgram, AFolderThatIsDamagedIsNamedWithStatusFive) {

@@ -1,6 +1,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <limits>
 
@@ -209,6 +210,17 @@ TEST_F(SyncTest, TruncatedRankFileLeavesTheOthersUpAndThePushPartial) {
   EXPECT_NE(output_.find("rank-00001.db"), std::string::npos) << output_;
 }
 
+TEST_F(SyncTest, RankFileOfWhichNoRowCanBeReadMakesNoRun) {
+  write_job();
+  const auto file = folder() / "rank-00001.db";
+  // All pages but those that the header and the tables' names lie on.
+  std::filesystem::resize_file(file, 8192);
+  serve();
+  EXPECT_EQ(sync({logs(), "--strategy", "all"}), kExitFailed);
+  EXPECT_EQ(runs().size(), 3U) << output_;
+  EXPECT_NE(output_.find("rank-1"), std::string::npos) << output_;
+}
+
 TEST_F(SyncTest, FileOfSomethingElseIsNamed) {
   write_job();
   ranklog::test::write_file(dir_ / "other.db", std::string(5000, 'z'));
@@ -217,6 +229,23 @@ TEST_F(SyncTest, FileOfSomethingElseIsNamed) {
   EXPECT_NE(output_.find("other.db"), std::string::npos) << output_;
   EXPECT_EQ(runs().size(), 1U);
   EXPECT_EQ(sync({(dir_ / "other.db").string()}), kExitDamaged);
+}
+
+TEST_F(SyncTest, JsonIsPrintedOnErrorsToo) {
+  write_job();
+  serve();
+  EXPECT_EQ(sync({"nowhere", "--json"}), kExitUsage);
+  EXPECT_EQ(json::parse(output_)["exit_status"], kExitUsage);
+  EXPECT_NE(json::parse(output_)["error"].get<std::string>().find("nowhere"), std::string::npos);
+  key_ = "";
+  EXPECT_EQ(sync({logs(), "--json"}), kExitUnauthorized);
+  EXPECT_EQ(json::parse(output_)["exit_status"], kExitUnauthorized);
+}
+
+TEST_F(SyncTest, ProjectThatTheServerWouldRefuseIsFoundByThePlan) {
+  write_job();
+  EXPECT_EQ(sync({"plan", logs(), "-p", "pro/j"}), kExitUsage);
+  EXPECT_NE(output_.find("-p/--project"), std::string::npos) << output_;
 }
 
 TEST_F(SyncTest, UsageErrorsAreUsageErrors) {
@@ -228,6 +257,14 @@ TEST_F(SyncTest, UsageErrorsAreUsageErrors) {
   EXPECT_EQ(sync({(dir_ / "empty").string()}), kExitUsage);
   EXPECT_NE(errors_.find("empty"), std::string::npos);
   EXPECT_EQ(sync({logs(), "--nonsense"}), kExitUsage);
+  EXPECT_NE(errors_.find("wandb-sync: "), std::string::npos);
+  EXPECT_EQ(sync({logs(), "--jsn"}), kExitUsage);
+  EXPECT_NE(errors_.find("did you mean --json?"), std::string::npos) << errors_;
+  EXPECT_EQ(std::ranges::count(errors_, '\n'), 1);
+  EXPECT_EQ(sync({"pln", logs()}), kExitUsage);
+  EXPECT_NE(errors_.find("did you mean the command plan?"), std::string::npos) << errors_;
+  EXPECT_EQ(sync({"plan", "nowhere"}), kExitUsage);
+  EXPECT_EQ(sync({logs(), "--strategy", "node", "--main-rank", "1"}), kExitUsage);
   EXPECT_EQ(sync({logs(), "--strategy", "all", "--id", "x"}), kExitUsage);
   EXPECT_EQ(sync({"--help"}), 0);
   EXPECT_NE(output_.find("Exit status"), std::string::npos);

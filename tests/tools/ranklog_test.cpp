@@ -402,5 +402,25 @@ TEST_F(RanklogProgram, ReadingChangesNoLog) {
   }
 }
 
+TEST_F(RanklogProgram, JsonIsPrintedOnErrorsToo) {
+  const Ran none = run({"ls", "--json"});
+  EXPECT_EQ(none.status, 1);
+  EXPECT_EQ(json::parse(none.out)["exit_status"], 1);
+  EXPECT_TRUE(holds(json::parse(none.out)["error"].get<std::string>(), "there are no logs"));
+  EXPECT_EQ(json::parse(run({"ls", "--json", "--nonsense"}).out)["exit_status"], 2);
+  EXPECT_EQ(run({"ls"}).out, "");
+  EXPECT_TRUE(json::parse(run({"query", "--schema", "--json"}).out).is_array());
+}
+
+TEST_F(RanklogProgram, ValuesOutOfRangeAreExplainedAndOnlyUnknownFlagsAreGuessed) {
+  const Ran color = run({"ls", "--color", "sometimes"});
+  EXPECT_EQ(color.status, 2);
+  EXPECT_TRUE(holds(color.err, "use auto, always or never")) << color.err;
+  EXPECT_EQ(color.err.find('\x01'), std::string::npos);
+  EXPECT_FALSE(holds(run({"plot", "loss", "--width", "5"}).err, "did you mean"));
+  EXPECT_TRUE(holds(run({"plot", "loss", "--smooth", "1.5"}).err, "is not a number from 0 to below 1"));
+  EXPECT_TRUE(holds(run({"ls", "--jsn"}).err, "did you mean --json?"));
+}
+
 }  // namespace
 }  // namespace ranklog
