@@ -97,7 +97,8 @@ void Scanner::report_orphans(const fs::path& folder, const Names& names) {
 void Scanner::add_file(const fs::path& path, const Names* folder_names) {
   if (!read_.insert(real_path(path)).second) return;
   try {
-    keep(RankSegment{path, take_snapshot(path, folder_names).meta.info});
+    Snapshot snapshot = take_snapshot(path, folder_names);
+    keep(RankSegment{path, std::move(snapshot.meta.info), std::move(snapshot.damage)});
   } catch (const Error& error) {
     problems_.insert_or_assign(path, ScanProblem{path, error.code(), error.what()});
   }
@@ -109,9 +110,10 @@ void Scanner::keep(RankSegment segment) {
               segment.info.start_time_ns, identity.host, identity.pid);
   const auto [kept, is_new] = files_.try_emplace(std::move(key), segment);
   if (is_new) return;
-  // Of two copies the one that goes further; of equal ones always the same.
+  // Of two copies the whole one, then the one that goes further; of equal ones always the same.
   const auto extent = [](const RankSegment& copy) {
-    return std::tuple(copy.info.end_time_ns.has_value(), copy.info.rows, copy.info.heartbeat_ns);
+    return std::tuple(copy.damage.empty(), copy.info.end_time_ns.has_value(), copy.info.rows,
+                      copy.info.heartbeat_ns);
   };
   const auto have = extent(kept->second);
   const auto found = extent(segment);

@@ -142,6 +142,21 @@ void check_main_rank(const PlannedExperiment& planned, const PlanOptions& option
               "add --strategy main");
 }
 
+// Files that are damaged; those of ranks that make runs are named with their runs, where more is known.
+void note_damage(PlannedExperiment& planned) {
+  const auto makes_run = [&](int rank) {
+    return std::ranges::any_of(planned.runs, [&](const PlannedRun& run) { return run.rank == rank; });
+  };
+  for (const Attempt& attempt : planned.experiment.attempts) {
+    for (const RankSegment& segment : attempt.segments) {
+      if (segment.damage.empty() || makes_run(segment.info.identity.rank)) continue;
+      const Damage& first = segment.damage.front();
+      planned.problems.push_back({ErrorCode::kDamaged, "'" + segment.path.string() + "' is damaged: " +
+                                                           first.place + ": " + first.reason});
+    }
+  }
+}
+
 PlannedExperiment plan_experiment(Experiment&& experiment, const PlanOptions& options) {
   PlannedExperiment planned;
   planned.experiment = std::move(experiment);
@@ -158,6 +173,7 @@ PlannedExperiment plan_experiment(Experiment&& experiment, const PlanOptions& op
   }
   plan_runs(planned, options);
   note_missing(planned);
+  note_damage(planned);
   try {
     planned.artifacts = plan_artifacts(planned.experiment);
   } catch (const Error& error) {

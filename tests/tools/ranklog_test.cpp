@@ -402,6 +402,23 @@ TEST_F(RanklogProgram, ReadingChangesNoLog) {
   }
 }
 
+TEST_F(RanklogProgram, FileCutShortIsMarkedAndIsTheOnlyThingWrong) {
+  Identity who = identity("cut", 0, 2);
+  RankFileBuilder file(path_of(who), who, now_ns());
+  for (int step = 0; step < 5000; ++step) file.row(step, {{"loss", 1.0 / (step + 3)}});
+  file.finish();
+  write("cut", {1}, 2);
+  fs::resize_file(path_of(who), fs::file_size(path_of(who)) - 8192);
+  const Ran ran = run({"ls"});
+  EXPECT_EQ(ran.status, 5);
+  EXPECT_TRUE(holds(ran.out, "1 damaged")) << ran.out;
+  EXPECT_TRUE(holds(ran.err, "rank-00000.db: database: it is shorter than its header says")) << ran.err;
+  const json document = json::parse(run({"ls", "-l", "--json"}).out);
+  EXPECT_EQ(document["experiments"][0]["damaged_files"], 1);
+  EXPECT_EQ(document["experiments"][0]["files"][0]["damage"].size(), 1U);
+  EXPECT_EQ(document["experiments"][0]["files"][1]["damage"].size(), 0U);
+}
+
 TEST_F(RanklogProgram, JsonIsPrintedOnErrorsToo) {
   const Ran none = run({"ls", "--json"});
   EXPECT_EQ(none.status, 1);

@@ -10,6 +10,7 @@
 #include "ranklog/cli/format.hpp"
 #include "ranklog/cli/inputs.hpp"
 #include "ranklog/cli/table.hpp"
+#include "ranklog/cli/text.hpp"
 
 namespace ranklog::cli {
 namespace {
@@ -34,7 +35,8 @@ struct Overview {
   std::uint64_t rows = 0, dropped_rows = 0, bytes = 0;
   std::optional<std::int64_t> last_step;
   std::int64_t start_ns = 0;
-  std::int64_t end_ns = 0;            // or the last sign of life
+  std::int64_t end_ns = 0;  // or the last sign of life
+  int damaged_files = 0;
   std::map<RunState, int> of_newest;  // how many files of the newest attempt are in which state
 };
 
@@ -47,6 +49,7 @@ Overview overview_of(const Experiment& experiment, std::int64_t now) {
       sum.rows += info.rows;
       sum.dropped_rows += info.dropped_rows;
       sum.bytes += info.stored_bytes;
+      if (!segment.damage.empty()) ++sum.damaged_files;
       if (info.last_step) sum.last_step = std::max(sum.last_step.value_or(*info.last_step), *info.last_step);
       sum.start_ns = first ? info.start_time_ns : std::min(sum.start_ns, info.start_time_ns);
       sum.end_ns = std::max({sum.end_ns, info.end_time_ns.value_or(info.heartbeat_ns), info.start_time_ns});
@@ -71,11 +74,16 @@ RunState state_of_all(const Overview& overview) {
 std::string describe_state(const Overview& overview) {
   const RunState state = state_of_all(overview);
   std::string text(to_string(state));
-  if (overview.of_newest.size() == 1) return text;
-  int files = 0;
-  for (const auto& [each, count] : overview.of_newest) files += count;
-  return text + " (" + std::to_string(overview.of_newest.at(state)) + " of " + std::to_string(files) + ")";
+  if (overview.of_newest.size() > 1) {
+    int files = 0;
+    for (const auto& [each, count] : overview.of_newest) files += count;
+    text += " (" + std::to_string(overview.of_newest.at(state)) + " of " + std::to_string(files) + ")";
+  }
+  if (overview.damaged_files > 0) text += ", " + std::to_string(overview.damaged_files) + " damaged";
+  return text;
 }
+
+constexpr int kRed = 31;
 
 int color_of(RunState state) {
   switch (state) {
@@ -87,7 +95,7 @@ int color_of(RunState state) {
       return 33;
     case RunState::kFailed:
     case RunState::kCrashed:
-      return 31;
+      return kRed;
   }
   return 0;
 }
@@ -122,7 +130,7 @@ void print_experiments(const std::vector<Experiment>& experiments, const Termina
                group.empty() ? "-" : group,
                std::to_string(experiment.attempts.size()),
                {describe_ranks(experiment), complete ? 0 : 33},
-               {describe_state(sum), color_of(state_of_all(sum))},
+               {describe_state(sum), sum.damaged_files > 0 ? kRed : color_of(state_of_all(sum))},
                format_count(sum.rows),
                step_text(sum.last_step),
                format_size(sum.bytes),
@@ -150,16 +158,18 @@ void print_files(const Experiment& experiment, const Terminal& terminal) {
     for (const RankSegment& segment : attempt.segments) {
       const FileInfo& info = segment.info;
       const RunState state = state_of(experiment, segment, now);
-      table.add({std::to_string(attempt.number),
-                 std::to_string(info.identity.rank),
-                 std::to_string(info.identity.local_rank),
-                 std::to_string(info.identity.node),
-                 info.identity.host,
-                 {std::string(to_string(state)), color_of(state)},
-                 format_count(info.rows),
-                 step_text(info.last_step),
-                 format_size(info.stored_bytes),
-                 segment.path.string()});
+      const bool damaged = !segment.damage.empty();
+      table.add(
+          {std::to_string(attempt.number),
+           std::to_string(info.identity.rank),
+           std::to_string(info.identity.local_rank),
+           std::to_string(info.identity.node),
+           info.identity.host,
+           {std::string(to_string(state)) + (damaged ? ", damaged" : ""), damaged ? kRed : color_of(state)},
+           format_count(info.rows),
+           step_text(info.last_step),
+           format_size(info.stored_bytes),
+           segment.path.string()});
     }
   }
   table.print(std::cout, terminal.color);
@@ -175,6 +185,28 @@ void print_files(const Experiment& experiment, const Terminal& terminal) {
 template <class Number>
 Json or_null(const std::optional<Number>& value) {
   return value ? Json(*value) : Json(nullptr);
+}
+
+std::vector<std::string> damage_texts(const RankSegment& segment) {
+  std::vector<std::string> texts;
+  for (const Damage& damage : segment.damage) texts.push_back(damage.place + ": " + damage.reason);
+  return texts;
+}
+
+// A file of which a part can be read is listed, and named.
+int report_damage(const std::vector<Experiment>& experiments) {
+  int status = kExitOk;
+  for (const Experiment& experiment : experiments) {
+    for (const Attempt& attempt : experiment.attempts) {
+      for (const RankSegment& segment : attempt.segments) {
+        for (const std::string& text : damage_texts(segment)) {
+          std::cerr << "ranklog: damaged: " << printable(segment.path.string() + ": " + text) << '\n';
+          status = kExitDamaged;
+        }
+      }
+    }
+  }
+  return status;
 }
 
 Json json_of(const Experiment& experiment, const Attempt& attempt, const RankSegment& segment,
@@ -194,6 +226,7 @@ Json json_of(const Experiment& experiment, const Attempt& attempt, const RankSeg
           {"dropped_rows", info.dropped_rows},
           {"last_step", or_null(info.last_step)},
           {"size", info.stored_bytes},
+          {"damage", damage_texts(segment)},
           {"started", format_rfc3339(info.start_time_ns)},
           {"ended", info.end_time_ns ? Json(format_rfc3339(*info.end_time_ns)) : Json(nullptr)},
           {"heartbeat", format_rfc3339(info.heartbeat_ns)}};
@@ -218,6 +251,7 @@ Json json_of(const Experiment& experiment, bool with_files) {
             {"dropped_rows", sum.dropped_rows},
             {"last_step", or_null(sum.last_step)},
             {"size", sum.bytes},
+            {"damaged_files", sum.damaged_files},
             {"started", format_rfc3339(sum.start_ns)},
             {"duration_seconds", static_cast<double>(sum.end_ns - sum.start_ns) / 1e9}};
   if (!with_files) return json;
@@ -261,7 +295,7 @@ int ls(const LsOptions& options) {
   }
   std::cout.flush();
   print_problems(loaded.problems);
-  return exit_status_of(loaded.problems);
+  return worse(exit_status_of(loaded.problems), report_damage(loaded.experiments));
 }
 
 }  // namespace

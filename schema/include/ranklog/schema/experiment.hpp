@@ -17,6 +17,7 @@ namespace ranklog {
 struct RankSegment {
   std::filesystem::path path;
   FileInfo info;
+  std::vector<Damage> damage;  // that opening it showed, as a file cut short; chunks are not looked into
 };
 
 // The files of one launch: one token. Numbered from 0 by rank 0's start time (else the earliest).
@@ -62,9 +63,9 @@ struct ScanResult {
 
 // Finds rank files in `inputs` (log folders, project folders, experiment folders or single .db files) and
 // groups them. The result is the same whatever the order of the inputs. Copies of one file (the same project,
-// experiment, token, rank, start time, host and pid) count once: the one that goes furthest. Folders whose
-// name begins with '.', and folders inside one that holds rank files, are not entered. Throws Error
-// (kNotFound) for an input that does not exist.
+// experiment, token, rank, start time, host and pid) count once: of those not damaged the one that goes
+// furthest. Folders whose name begins with '.', and folders inside one that holds rank files, are not
+// entered. Throws Error (kNotFound) for an input that does not exist.
 [[nodiscard]] ScanResult scan(std::span<const std::filesystem::path> inputs);
 
 // What became of one rank file: its end record if it has one; crashed if a later attempt of the experiment
