@@ -4,15 +4,29 @@
 
 namespace ranklog::test {
 
-std::unique_ptr<Process> Job::start(Arguments arguments, Variables variables) {
-  arguments.insert(arguments.end(), {"--log_dir", log_dir().string()});
+namespace {
+
+Variables without_the_machines(Variables variables) {
   for (const char* name :
        {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT",
         "RANKLOG_RUN_ID", "RANKLOG_RESUME", "RANKLOG_PROJECT", "WANDB_RUN_ID", "WANDB_PROJECT", "WANDB_MODE",
         "WANDB_RUN_GROUP", "SLURM_PROCID", "SLURM_JOB_ID"}) {
     variables.try_emplace(name, "");
   }
-  return std::make_unique<Process>(RANKLOG_TRAIN, arguments, variables);
+  return variables;
+}
+
+}  // namespace
+
+std::unique_ptr<Process> Job::start(Arguments arguments, Variables variables) {
+  arguments.insert(arguments.end(), {"--log_dir", log_dir().string()});
+  return std::make_unique<Process>(RANKLOG_TRAIN, arguments, without_the_machines(std::move(variables)));
+}
+
+std::unique_ptr<Process> Job::start_in_own_group(Arguments arguments) {
+  arguments.insert(arguments.begin(), RANKLOG_TRAIN);
+  arguments.insert(arguments.end(), {"--log_dir", log_dir().string()});
+  return std::make_unique<Process>("/usr/bin/setsid", arguments, without_the_machines({}));
 }
 
 std::unique_ptr<Process> Job::start_rank(int rank, int world_size, std::uint16_t port, Arguments arguments,

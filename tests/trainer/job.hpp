@@ -22,6 +22,8 @@ class Job : public testing::Test {
  protected:
   // ranklog-train that logs into this test's folder. No variable of the machine reaches it.
   std::unique_ptr<Process> start(Arguments arguments, Variables variables = {});
+  // The same in a process group of its own, as a shell starts what Ctrl-C is to reach.
+  std::unique_ptr<Process> start_in_own_group(Arguments arguments);
   // One of `world_size` ranks, as a launcher that sets variables would start it.
   std::unique_ptr<Process> start_rank(int rank, int world_size, std::uint16_t port, Arguments arguments,
                                       Variables variables = {});

@@ -4,7 +4,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <thread>
 
 #include "job.hpp"
 #include "ranklog/trainer/checkpoint_folder.hpp"
@@ -64,7 +66,7 @@ TEST_F(FailingJob, TheLauncherTellsOfAKilledRankAndStopsTheOthers) {
   ASSERT_TRUE(job->wait_for_error_output("epoch ")) << job->errors();
   const auto victim = rank_file(1).info().identity.pid;
   ASSERT_EQ(::kill(static_cast<pid_t>(victim), SIGKILL), 0);
-  EXPECT_EQ(job->wait(90s), 128 + SIGKILL);
+  EXPECT_EQ(job->wait(90s), kExitFailed);
   expect_contains(job->errors(), "rank 1 (pid " + std::to_string(victim) + ") was killed by signal 9");
   expect_contains(job->errors(), "rank 0: rank 1");
   EXPECT_EQ(rank_file(0).info().end_state, EndState::kFailed);
@@ -103,8 +105,8 @@ TEST_F(FailingJob, APortInUseIsOneClearLine) {
   const auto one = start_rank(1, 2, port, {"--timeout", "3"});
   EXPECT_EQ(zero->wait(), kExitFailed);
   EXPECT_EQ(zero->errors(),
-            "ranklog-train: rank 0: cannot serve the job's store at 127.0.0.1:" +
-                std::to_string(port) + ": port " + std::to_string(port) +
+            "ranklog-train: rank 0: cannot serve the job's store at 127.0.0.1:" + std::to_string(port) +
+                ": port " + std::to_string(port) +
                 " is in use by another program; end that program, or choose another port for all "
                 "ranks with MASTER_PORT or --master_port\n");
   EXPECT_EQ(one->wait(), kExitFailed);
@@ -118,7 +120,9 @@ TEST_F(FailingJob, ARankThatNeverComesIsNamed) {
   const auto one = start_rank(1, 3, port, {"--timeout", "3"});
   EXPECT_EQ(zero->wait(), kExitFailed);
   EXPECT_EQ(one->wait(), kExitFailed);
-  expect_contains(zero->errors(), "rank 2 did not reach the barrier 'start' within 3 s");
+  expect_contains(zero->errors(),
+                  "rank 2 did not reach the barrier 'start' within 3 s; check that every rank is started");
+  expect_contains(zero->errors(), "127.0.0.1:" + std::to_string(port));
   EXPECT_FALSE(std::filesystem::exists(log_dir())) << "no log was begun";
 }
 
@@ -152,7 +156,7 @@ TEST_F(FailingJob, ALogFolderThatCannotBeWrittenIsNamed) {
 
 TEST_F(FailingJob, AMissingDataFileIsNamed) {
   const auto job = start({"--data", (dir_ / "absent.csv").string()});
-  EXPECT_EQ(job->wait(), kExitFailed);
+  EXPECT_EQ(job->wait(), kExitUsage);
   expect_contains(job->errors(), (dir_ / "absent.csv").string());
 }
 
@@ -174,7 +178,15 @@ TEST_F(FailingJob, AnUnknownStrategyIsRefused) {
 TEST_F(FailingJob, AnUnknownFlagIsRefused) {
   const auto job = start({"--leaning_rate", "1"});
   EXPECT_EQ(job->wait(), kExitUsage);
-  expect_contains(job->errors(), "--leaning_rate");
+  EXPECT_EQ(job->errors(),
+            "ranklog-train: unknown flag --leaning_rate; did you mean --learning_rate? See 'ranklog-train "
+            "--help'\n");
+}
+
+TEST_F(FailingJob, AFlagCutShortIsExplained) {
+  const auto job = start({"--epoch", "2"});
+  EXPECT_EQ(job->wait(), kExitUsage);
+  expect_contains(job->errors(), "unknown flag --epoch; did you mean --epochs?");
 }
 
 TEST_F(FailingJob, ResumingWithAnotherWorldSizeIsRefused) {
@@ -182,6 +194,44 @@ TEST_F(FailingJob, ResumingWithAnotherWorldSizeIsRefused) {
   const auto job = start({"--nproc_per_node", "2", "--run_id", "job", "--epochs", "2", "--resume"});
   EXPECT_EQ(job->wait(), kExitUsage) << job->errors();
   expect_contains(job->errors(), "the checkpoint was trained with 1 (--nproc_per_node or WORLD_SIZE)");
+  EXPECT_EQ(rank_file(0).info().end_state, EndState::kFinished);
+  EXPECT_FALSE(std::filesystem::exists(folder() / "rank-00000.1.db")) << "an attempt was begun";
+  EXPECT_FALSE(std::filesystem::exists(folder() / "rank-00001.db")) << "an attempt was begun";
+}
+
+TEST_F(FailingJob, ABatchLargerThanTheDataIsRefusedBeforeThereIsALog) {
+  const auto job = start({"--run_id", "job", "--batch_size", "5000"});
+  EXPECT_EQ(job->wait(), kExitUsage);
+  expect_contains(job->errors(), "--batch_size");
+  EXPECT_FALSE(std::filesystem::exists(log_dir()));
+}
+
+TEST_F(FailingJob, NumbersThatAreNotFiniteAreRefusedInOneLine) {
+  const std::vector<Arguments> flags{
+      {"--lr", "nan"}, {"--lr", "inf"}, {"--momentum", "nan"}, {"--timeout", "nan"}};
+  for (const Arguments& given : flags) {
+    SCOPED_TRACE(given[0] + " " + given[1]);
+    const auto job = start(given);
+    EXPECT_EQ(job->wait(), kExitUsage);
+    expect_contains(job->errors(), given[0]);
+    EXPECT_EQ(std::count(job->errors().begin(), job->errors().end(), '\n'), 1) << job->errors();
+    EXPECT_FALSE(std::filesystem::exists(log_dir()));
+  }
+}
+
+TEST_F(FailingJob, ARankOfAnotherLauncherStartsNoRanks) {
+  const auto job = start_rank(0, 2, 29500, {"--nproc_per_node", "2"});
+  EXPECT_EQ(job->wait(), kExitUsage);
+  expect_contains(job->errors(), "--nproc_per_node starts ranks, but RANK=0 and WORLD_SIZE=2 say");
+}
+
+TEST_F(FailingJob, AJobThatIsTerminatedBeforeItsRanksMeetEndsByThatSignal) {
+  const auto job = start({"--nproc_per_node", "1", "--nnodes", "2", "--master_addr", "127.0.0.1",
+                          "--master_port", std::to_string(pick_free_port())});
+  std::this_thread::sleep_for(1s);
+  job->send(SIGTERM);
+  EXPECT_EQ(job->wait(), 128 + SIGTERM);
+  EXPECT_FALSE(std::filesystem::exists(log_dir()));
 }
 
 TEST_F(FailingJob, ResumingAnUnknownRunIsRefused) {

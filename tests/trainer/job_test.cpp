@@ -207,6 +207,18 @@ TEST_F(Job, AnInterruptedJobEndsItsLogs) {
   }
 }
 
+TEST_F(Job, OneCtrlCToTheWholeProcessGroupEndsEveryLog) {
+  const auto job = start_in_own_group({"--nproc_per_node", "4", "--run_id", "job", "--epochs", "10000"});
+  ASSERT_TRUE(job->wait_for_error_output("epoch ")) << job->errors();
+  ASSERT_EQ(::killpg(job->pid(), SIGINT), 0);
+  EXPECT_EQ(job->wait(), 130) << job->errors();
+  EXPECT_EQ(job->errors().find("killed"), std::string::npos) << job->errors();
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(rank_file(rank).info().end_state, EndState::kFailed);
+    EXPECT_EQ(rank_file(rank).info().exit_code, 130);
+  }
+}
+
 TEST_F(Job, WithLoggingDisabledItStillTrains) {
   const auto job =
       start({"--nproc_per_node", "2", "--epochs", "1", "--run_id", "job"}, {{"WANDB_MODE", "disabled"}});

@@ -26,6 +26,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kTimeToNotice{20};
 constexpr std::chrono::seconds kTimeToStop{10};
 
+constexpr char kLauncherVariable[] = "RANKLOG_TRAIN_LAUNCHER";  // its process id, told to the ranks
+
 struct Child {
   pid_t pid = -1;
   int rank = 0;
@@ -47,7 +49,8 @@ std::vector<std::string> environment_of(const LaunchPlan& plan, int local_rank) 
       {"LOCAL_WORLD_SIZE", std::to_string(plan.ranks_here)},
       {"GROUP_RANK", std::to_string(plan.node_rank)},
       {"MASTER_ADDR", plan.master_addr},
-      {"MASTER_PORT", plan.master_port}};
+      {"MASTER_PORT", plan.master_port},
+      {kLauncherVariable, std::to_string(getpid())}};
   std::vector<std::string> all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
@@ -65,6 +68,7 @@ class LocalRanks {
   LocalRanks(const LaunchPlan& plan, char** argv) : plan_(plan), argv_(argv) {
     const sigset_t set = watched_signals();
     sigprocmask(SIG_BLOCK, &set, &mask_before_);
+    sigemptyset(&passed_on_);
   }
 
   int run() {
@@ -94,11 +98,14 @@ class LocalRanks {
       note_failure(kExitFailed);
       return;
     }
+    setpgid(pid, pid);  // in both processes, so that it is done whichever runs first
     children_.push_back({pid, plan_.node_rank * plan_.ranks_here + local_rank, true});
   }
 
-  // In the child. A rank does not outlive the launcher: it is asked to stop as by a preemption.
+  // In the child. A rank does not outlive the launcher: it is asked to stop as by a preemption. In a process
+  // group of its own it gets Ctrl-C from the launcher only; twice, once from the terminal, would mean "now".
   [[noreturn]] void become_rank(pid_t parent, char* const* environment) {
+    setpgid(0, 0);
     sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(kExitFailed);
@@ -109,10 +116,9 @@ class LocalRanks {
   void wait_for_news() {
     const sigset_t set = watched_signals();
     const timespec limit{1, 0};
-    siginfo_t news{};
-    const int signal = sigtimedwait(&set, &news, &limit);
+    const int signal = sigtimedwait(&set, nullptr, &limit);
     reap();
-    if (signal > 0 && signal != SIGCHLD) pass_on(signal, news);
+    if (signal > 0 && signal != SIGCHLD) pass_on(signal);
     stop_late_ones();
   }
 
@@ -125,7 +131,7 @@ class LocalRanks {
         std::cerr << "ranklog-train: rank " << child.rank << " (pid " << child.pid
                   << ") was killed by signal " << WTERMSIG(status) << " (" << strsignal(WTERMSIG(status))
                   << ")\n";
-        note_failure(128 + WTERMSIG(status));
+        note_failure(status_of_killed(WTERMSIG(status)));
       } else if (WEXITSTATUS(status) != 0) {
         note_failure(WEXITSTATUS(status));
       }
@@ -138,10 +144,14 @@ class LocalRanks {
     failed_at_ = Clock::now();
   }
 
-  // Ctrl-C in a terminal reaches the ranks by itself, as they are in the same process group.
-  void pass_on(int signal, const siginfo_t& news) {
-    if (signal == SIGINT && news.si_code == SI_KERNEL) return;
+  void pass_on(int signal) {
+    sigaddset(&passed_on_, signal);
     send(signal);
+  }
+
+  // A rank that had not begun, or was told twice, dies of what this job was asked to stop by.
+  [[nodiscard]] int status_of_killed(int signal) const {
+    return sigismember(&passed_on_, signal) == 1 ? 128 + signal : kExitFailed;
   }
 
   void stop_late_ones() {
@@ -164,6 +174,7 @@ class LocalRanks {
   const LaunchPlan plan_;
   char** argv_;
   sigset_t mask_before_{};
+  sigset_t passed_on_{};
   std::vector<Child> children_;
   std::optional<int> first_failure_;
   Clock::time_point failed_at_;
@@ -174,6 +185,10 @@ class LocalRanks {
 
 int run_local_ranks(const LaunchPlan& plan, char** argv) {
   return LocalRanks(plan, argv).run();
+}
+
+bool started_by_local_launcher(const EnvLookup& environment) {
+  return environment(kLauncherVariable).value_or("") == std::to_string(getppid());
 }
 
 }  // namespace ranklog

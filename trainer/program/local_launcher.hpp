@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "ranklog/writer/launch.hpp"
+
 namespace ranklog {
 
 struct LaunchPlan {
@@ -16,7 +18,11 @@ struct LaunchPlan {
 // Runs this program once a rank with the same arguments and RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE,
 // GROUP_RANK, MASTER_ADDR and MASTER_PORT set, and waits for all of them. SIGTERM, SIGUSR1 and SIGINT are
 // passed on. When a rank fails, the others are given time to notice and to finish their logs; then they are
-// stopped. Returns the exit status of the rank that failed first (128 + s if signal s killed it), or 0.
+// stopped. Returns the exit status of the rank that failed first, or 0. For a rank that signal s killed that
+// is 1, or 128 + s if this job was sent s.
 [[nodiscard]] int run_local_ranks(const LaunchPlan& plan, char** argv);
+
+// Whether this process is one of the ranks that run_local_ranks started.
+[[nodiscard]] bool started_by_local_launcher(const EnvLookup& environment);
 
 }  // namespace ranklog

@@ -47,13 +47,24 @@ LaunchPlan plan_launch(const Settings& settings, const EnvLookup& environment) {
   return plan;
 }
 
+void refuse_two_launchers(const EnvLookup& environment) {
+  const std::string rank = environment("RANK").value_or("");
+  if (rank.empty()) return;
+  throw Error(ErrorCode::kUsage,
+              "--nproc_per_node starts ranks, but RANK=" + rank +
+                  " and WORLD_SIZE=" + environment("WORLD_SIZE").value_or("") +
+                  " say that a launcher has already started this one",
+              "leave out --nproc_per_node, or unset RANK and WORLD_SIZE");
+}
+
 int run(int argc, char** argv) {
   const EnvLookup process = ranklog::process_environment();
   const ranklog::ParsedSettings parsed = ranklog::parse_settings(argc, argv, process);
   if (!parsed.settings) return parsed.exit_status;
   const EnvLookup environment = with_flags(*parsed.settings, process);
-  // A rank that was started with --nproc_per_node has the flag too, and RANK.
-  if (parsed.settings->nproc_per_node && !process("RANK")) {
+  // A rank that was started with --nproc_per_node has the flag too.
+  if (parsed.settings->nproc_per_node && !ranklog::started_by_local_launcher(process)) {
+    refuse_two_launchers(process);
     return ranklog::run_local_ranks(plan_launch(*parsed.settings, environment), argv);
   }
   return ranklog::run_worker(*parsed.settings, environment);
@@ -71,7 +82,7 @@ int main(int argc, char** argv) {
     std::cerr << std::string("ranklog-train: ") + e.what() + "\n";
     return ranklog::exit_status(e.code());
   } catch (const std::exception& e) {
-    std::cerr << std::string("ranklog-train: ") + e.what() + "\n";
+    std::cerr << "ranklog-train: " + ranklog::first_line(e.what()) + "\n";
     return ranklog::kExitFailed;
   }
 }

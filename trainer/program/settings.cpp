@@ -1,6 +1,8 @@
 #include "settings.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <system_error>
 
@@ -25,11 +27,13 @@ constexpr char kFooter[] =
     "'ranklog ls' and 'ranklog query'; upload them with 'wandb-sync'.\n"
     "\n"
     "Signals: SIGTERM and SIGUSR1 finish the step, save a checkpoint and exit with 75 (run the same command\n"
-    "again with --resume); Ctrl-C finishes the step and exits with 130.\n"
+    "again with --resume); Ctrl-C finishes the step and exits with 130, a second Ctrl-C ends at once.\n"
     "\n"
-    "Exit status: 0 done; 1 failed, or another rank did; 2 wrong flags, variables or data; 75 preempted, "
-    "state\n"
-    "saved; 130 interrupted.";
+    "Exit status: 0 done; 1 failed, or another rank did or was killed; 2 wrong flags, variables or data, or "
+    "a\n"
+    "data file that cannot be read; 5 the checkpoint to resume from is damaged; 75 preempted, state saved; "
+    "130\n"
+    "interrupted; 143 (SIGTERM) or 138 (SIGUSR1) stopped before the ranks had met.";
 
 // W&B's guide writes --log_strategy; habit writes --log-strategy. Both are accepted.
 std::string both_spellings(const std::string& name) {
@@ -44,7 +48,14 @@ std::string both_spellings(const std::string& name) {
 std::filesystem::path shipped_data() {
   std::error_code problem;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", problem);
-  return program.parent_path().parent_path() / "share" / "ranklog" / "digits.csv.gz";
+  const auto bin = program.parent_path();
+  auto shipped = bin.parent_path() / "share" / "ranklog" / "digits.csv.gz";
+  const auto in_checkout =
+      (bin / "../../../trainer/data/digits.csv.gz").lexically_normal();  // build/<preset>/bin
+  if (!std::filesystem::exists(shipped, problem) && std::filesystem::exists(in_checkout, problem)) {
+    return in_checkout;
+  }
+  return shipped;
 }
 
 std::string first_set(const EnvLookup& environment, std::initializer_list<const char*> names,
@@ -60,6 +71,23 @@ std::string default_log_dir(const EnvLookup& environment) {
   if (!ours.empty()) return ours;
   const std::string theirs = first_set(environment, {"WANDB_DIR"}, "");
   return theirs.empty() ? "ranklog" : theirs + "/ranklog";
+}
+
+// "nan" passes the range checks, as it compares with nothing.
+std::string require_finite(const std::string& text) {
+  double value = 0;
+  if (CLI::detail::lexical_cast(text, value) && !std::isfinite(value))
+    return text + " is not a finite number";
+  return {};
+}
+
+bool is_close(std::string_view given, std::string_view known) {
+  if (given.size() > 2 && known.substr(0, given.size()) == given) return true;
+  const auto front = std::mismatch(given.begin(), given.end(), known.begin(), known.end());
+  const auto back = std::mismatch(given.rbegin(), given.rend(), known.rbegin(), known.rend());
+  const auto same = static_cast<std::size_t>((front.first - given.begin()) + (back.first - given.rbegin()));
+  const std::size_t longer = std::max(given.size(), known.size());
+  return same + 2 >= longer && same * 2 >= longer;  // one slip, or two letters swapped
 }
 
 class SettingsParser {
@@ -86,6 +114,8 @@ class SettingsParser {
       return {settings_, 0};
     } catch (const CLI::Success& e) {  // --help, --version
       return {std::nullopt, app_.exit(e)};
+    } catch (const CLI::ExtrasError&) {
+      return usage_error(describe_unexpected());
     } catch (const CLI::ParseError& e) {
       return usage_error(e.what());
     } catch (const Error& e) {
@@ -132,8 +162,12 @@ class SettingsParser {
     app_.add_option("--lr,--learning_rate,--learning-rate", t.learning_rate, "learning rate of SGD")
         ->group(kGroup)
         ->check(CLI::NonNegativeNumber)
+        ->check(require_finite)
         ->type_name("X");
-    option("momentum", t.momentum, "momentum of SGD", kGroup)->check(CLI::Range(0.0, 1.0))->type_name("X");
+    option("momentum", t.momentum, "momentum of SGD", kGroup)
+        ->check(CLI::Range(0.0, 1.0))
+        ->check(require_finite)
+        ->type_name("X");
     option("seed", t.seed, "of the first parameters and the order of the images", kGroup)->type_name("N");
     option("data", settings_.data, "digits: rows of 64 pixels (0..16) and a label, .csv or .csv.gz", kGroup)
         ->type_name("FILE");
@@ -176,6 +210,7 @@ class SettingsParser {
         ->type_name("PORT");
     option("timeout", timeout_seconds_, "seconds to wait for a rank that does not come", kGroup)
         ->check(CLI::Range(0.1, 1e6))
+        ->check(require_finite)
         ->type_name("S");
   }
 
@@ -186,8 +221,25 @@ class SettingsParser {
                                        std::to_string(settings_.nnodes) + " (--nnodes, NNODES)");
   }
 
+  // CLI11 itself lists what it does not know in an order of its own.
+  [[nodiscard]] std::string describe_unexpected() const {
+    const std::vector<std::string> unexpected = app_.remaining();
+    const auto flag = std::find_if(unexpected.begin(), unexpected.end(),
+                                   [](const std::string& text) { return text.rfind("--", 0) == 0; });
+    if (flag == unexpected.end()) return "unexpected argument '" + unexpected.front() + "'";
+    const std::string name = flag->substr(2, flag->find('=') - 2);
+    for (const CLI::Option* known : app_.get_options()) {
+      for (const std::string& candidate : known->get_lnames()) {
+        if (is_close(name, candidate))
+          return "unknown flag --" + name + "; did you mean --" + candidate + "?";
+      }
+    }
+    return "unknown flag --" + name;
+  }
+
   static ParsedSettings usage_error(const std::string& what) {
-    std::cerr << "ranklog-train: " << what << "; see 'ranklog-train --help'\n";
+    std::cerr << "ranklog-train: " << what << (what.back() == '?' ? " See" : "; see")
+              << " 'ranklog-train --help'\n";
     return {std::nullopt, kExitUsage};
   }
 
@@ -198,6 +250,10 @@ class SettingsParser {
 };
 
 }  // namespace
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
 
 ParsedSettings parse_settings(int argc, const char* const* argv, const EnvLookup& environment) {
   return SettingsParser(environment).parse(argc, argv);

@@ -39,6 +39,9 @@ struct ParsedSettings {
   int exit_status = 0;
 };
 
+// Of what an exception of a library says; LibTorch adds a stack trace below.
+[[nodiscard]] std::string first_line(const std::string& text);
+
 [[nodiscard]] ParsedSettings parse_settings(int argc, const char* const* argv, const EnvLookup& environment);
 
 }  // namespace ranklog

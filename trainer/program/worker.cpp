@@ -23,27 +23,39 @@ class Worker {
   int run() {
     try {
       meet();
-      open_log();
+      plan();
       catch_stop_signals();
+      open_log();
       const TrainingResult result = train();
       return finish(result);
     } catch (const Error& e) {
       give_up(e.what(), exit_status(e.code()));
     } catch (const std::exception& e) {
-      give_up(e.what(), kExitFailed);
+      give_up(first_line(e.what()), kExitFailed);
     }
   }
 
  private:
+  // Input that cannot be used is the user's to correct, whatever is wrong with it.
+  [[nodiscard]] Digits read_data() const {
+    try {
+      return read_digits(settings_.data);
+    } catch (const Error& e) {
+      throw Error(ErrorCode::kUsage, e.what());
+    }
+  }
+
   void meet() {
-    data_ = split_digits(read_digits(settings_.data));
+    data_ = split_digits(read_data());
     Rendezvous rendezvous = read_rendezvous(place_, environment_);
     rendezvous.timeout = settings_.timeout;
     rendezvous.when_stuck = [this](const std::string& why) { end_stuck(why); };
     communicator_ = connect(rendezvous);
   }
 
-  void open_log() {
+  // Whatever can be refused is refused here, on every rank: before there is a log that could tell of an
+  // attempt.
+  void plan() {
     const LaunchId launch = resolve_launch(environment_);
     const std::string run_id = !settings_.run_id.empty() ? settings_.run_id : launch.experiment.value_or("");
     const bool resume =
@@ -54,6 +66,11 @@ class Worker {
     }
     folder_ = experiment_folder(settings_.log_dir, settings_.project, run_id.empty() ? "untracked" : run_id);
     if (!run_id.empty()) resume_ = plan_resume(resume, folder_, *communicator_);
+    check_training(settings_.training, data_, resume_, *communicator_);
+    communicator_->barrier("settings checked", settings_.timeout);
+  }
+
+  void open_log() {
     log_.emplace(Writer::open(log_options()));
     open_log_ = &*log_;
     if (log_->enabled()) folder_ = log_->folder();

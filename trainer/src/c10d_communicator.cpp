@@ -152,7 +152,9 @@ class C10dCommunicator : public Communicator {
         keys_(store, server_name(r)),
         roster_(keys_, r.rank, r.size) {
     take_seat(keys_, r);
-    roster_.meet("start", timeout_);
+    roster_.meet("start", timeout_,
+                 "check that every rank is started, and reaches MASTER_ADDR:MASTER_PORT " +
+                     endpoint_name(r.master_addr, r.master_port));
     watch_ = std::make_unique<PeerWatch>(std::make_unique<C10dKeyStore>(open_store(r, false), server_name(r)),
                                          rank_, size_, r.patience, r.when_stuck);
     collectively([&] { group_ = make_group(r, store); });

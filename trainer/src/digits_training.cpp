@@ -80,6 +80,26 @@ std::shared_ptr<DigitsModel> make_model(std::uint64_t seed, int rank) {
   return model;
 }
 
+void require_same(const std::string& name, std::int64_t saved, std::int64_t given) {
+  if (saved == given) return;
+  throw Error(ErrorCode::kUsage,
+              "the checkpoint was trained with " + std::to_string(saved) + " (" + name +
+                  "), and this launch has " + std::to_string(given),
+              "resume with the same value, or start another run");
+}
+
+// What decides the order of the samples cannot change in mid-run.
+void require_same_order(const TrainingProgress& progress, const TrainingOptions& options, int world_size) {
+  require_same("--nproc_per_node or WORLD_SIZE", progress.world_size, world_size);
+  require_same("--batch_size", progress.batch_size, options.batch_size);
+  require_same("--seed", static_cast<std::int64_t>(progress.seed), static_cast<std::int64_t>(options.seed));
+}
+
+torch::optim::SGD make_optimizer(const DigitsModel& model, const TrainingOptions& options) {
+  return torch::optim::SGD(model.parameters(),
+                           torch::optim::SGDOptions(options.learning_rate).momentum(options.momentum));
+}
+
 class DigitsTraining {
  public:
   DigitsTraining(const TrainingOptions& options, const DigitsSplit& data, const std::filesystem::path& folder,
@@ -93,8 +113,7 @@ class DigitsTraining {
                  options.seed),
         test_share_(make_share(data.test, communicator.rank(), communicator.size())),
         model_(make_model(options.seed, communicator.rank())),
-        optimizer_(model_->parameters(),
-                   torch::optim::SGDOptions(options.learning_rate).momentum(options.momentum)),
+        optimizer_(make_optimizer(*model_, options)),
         checkpointer_(communicator, log,
                       {folder / kCheckpointsFolderName, artifact_name(log.identity().experiment + "-model"),
                        options.keep}) {}
@@ -117,23 +136,11 @@ class DigitsTraining {
 
   void load(const ResumePlan& resume) {
     const TrainingProgress progress = read_training_state(resume.model_file, *model_, optimizer_);
-    require_same("--nproc_per_node or WORLD_SIZE", progress.world_size, communicator_.size());
-    require_same("--batch_size", progress.batch_size, options_.batch_size);
-    require_same("--seed", static_cast<std::int64_t>(progress.seed),
-                 static_cast<std::int64_t>(options_.seed));
+    require_same_order(progress, options_, communicator_.size());
     step_ = progress.step;
     saved_step_ = progress.step;
     best_accuracy_ = progress.best_accuracy;
     set_generator_state(progress.rng.at(static_cast<std::size_t>(communicator_.rank())));
-  }
-
-  // What decides the order of the samples cannot change in mid-run.
-  static void require_same(const std::string& name, std::int64_t saved, std::int64_t given) {
-    if (saved == given) return;
-    throw Error(ErrorCode::kUsage,
-                "the checkpoint was trained with " + std::to_string(saved) + " (" + name +
-                    "), and this launch has " + std::to_string(given),
-                "resume with the same value, or start another run");
   }
 
   void train_step(DataParallel& parallel) {
@@ -265,6 +272,16 @@ class DigitsTraining {
 };
 
 }  // namespace
+
+void check_training(const TrainingOptions& options, const DigitsSplit& data, const ResumePlan& resume,
+                    const Communicator& communicator) {
+  const DistributedSampler sampler(data.train.size(), static_cast<std::size_t>(options.batch_size),
+                                   communicator.size(), options.seed);
+  const auto model = make_model(options.seed, communicator.rank());
+  torch::optim::SGD optimizer = make_optimizer(*model, options);
+  if (resume.model_file.empty()) return;
+  require_same_order(read_training_state(resume.model_file, *model, optimizer), options, communicator.size());
+}
 
 TrainingResult train_digits(const TrainingOptions& options, const DigitsSplit& data, const ResumePlan& resume,
                             const std::filesystem::path& folder, Communicator& communicator, Writer& log,

@@ -53,7 +53,7 @@ void PollPause::wait() {
   next_ = std::min(next_ * 3 / 2, kLongest);
 }
 
-void Roster::meet(std::string_view label, std::chrono::milliseconds timeout) {
+void Roster::meet(std::string_view label, std::chrono::milliseconds timeout, std::string_view remedy) {
   const std::string meeting = "meeting/" + std::to_string(meetings_++) + "/" + std::string(label);
   const std::string count_key = meeting + "/count";
   const auto deadline = Clock::now() + timeout;
@@ -63,8 +63,9 @@ void Roster::meet(std::string_view label, std::chrono::milliseconds timeout) {
   while (present < size_) {
     check_failure();
     if (Clock::now() >= deadline) {
-      const std::string what = name_ranks(absent_from(meeting)) + " did not reach the barrier '" +
-                               std::string(label) + "' within " + name_duration(timeout);
+      std::string what = name_ranks(absent_from(meeting)) + " did not reach the barrier '" +
+                         std::string(label) + "' within " + name_duration(timeout);
+      if (!remedy.empty()) what.append("; ").append(remedy);
       note_failure(what);
       throw Error(ErrorCode::kTimeout, what);
     }

@@ -26,7 +26,8 @@ class Roster {
 
   // Returns once every rank has called it with this label for the same time in a row. Throws Error
   // (kTimeout) naming those who did not, or passing on a failure that another rank noted.
-  void meet(std::string_view label, std::chrono::milliseconds timeout);
+  // `remedy`: what to look at when ranks do not come.
+  void meet(std::string_view label, std::chrono::milliseconds timeout, std::string_view remedy = {});
 
   // The first note of all ranks stays; later ones are about its consequences.
   void note_failure(const std::string& what);

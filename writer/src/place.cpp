@@ -271,6 +271,8 @@ Place resolve_place(const ExplicitPlace& given, const EnvLookup& environment) {
   require_rank_and_size(known, set_aside);
   require_below(*known.rank, *known.world_size, "rank");
   derive_local_rank(known);
+  // Before the node is derived from them.
+  if (known.local_world_size) require_below(*known.local_rank, *known.local_world_size, "local rank");
   derive_node(known);
   derive_local_world_size(known);
   require_below(*known.local_rank, *known.local_world_size, "local rank");

@@ -39,6 +39,11 @@ struct ResumePlan {
 [[nodiscard]] ResumePlan plan_resume(bool resume, const std::filesystem::path& folder,
                                      Communicator& communicator);
 
+// Throws Error for whatever train_digits() would refuse at its start: too few images for the batch (kUsage),
+// a checkpoint of other settings (kUsage) or one that cannot be loaded (kDamaged). Not a collective call.
+void check_training(const TrainingOptions& options, const DigitsSplit& data, const ResumePlan& resume,
+                    const Communicator& communicator);
+
 enum class StopRequest : std::uint8_t { kNone, kPreempt, kInterrupt };
 
 struct TrainingHooks {
