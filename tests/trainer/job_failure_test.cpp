@@ -213,8 +213,9 @@ TEST_F(FailingJob, NumbersThatAreNotFiniteAreRefusedInOneLine) {
     SCOPED_TRACE(given[0] + " " + given[1]);
     const auto job = start(given);
     EXPECT_EQ(job->wait(), kExitUsage);
-    expect_contains(job->errors(), given[0]);
-    EXPECT_EQ(std::count(job->errors().begin(), job->errors().end(), '\n'), 1) << job->errors();
+    const std::string errors = job->errors();
+    expect_contains(errors, given[0]);
+    EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 1) << errors;
     EXPECT_FALSE(std::filesystem::exists(log_dir()));
   }
 }
