@@ -165,7 +165,10 @@ TEST(C10dCommunicator, NamesTheRankThatNeverComes) {
         start_rank([meeting] { (void)connect(meeting); }, endings[static_cast<std::size_t>(rank)]));
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(endings[0], "rank 2 did not reach the barrier 'start' within 1 s");
+  EXPECT_EQ(endings[0],
+            "rank 2 did not reach the barrier 'start' within 1 s; check that every rank is started, "
+            "and reaches MASTER_ADDR:MASTER_PORT 127.0.0.1:" +
+                std::to_string(meeting.master_port));
   ASSERT_TRUE(endings[1].has_value());  // the same, or that rank 0 has given up and is gone
   EXPECT_NE(endings[1]->find("rank "), std::string::npos) << *endings[1];
 }
@@ -232,7 +235,10 @@ TEST(C10dCommunicator, AnotherWorldSizeIsRefused) {
   std::thread second = start_rank([other] { (void)connect(other); }, endings[1]);
   first.join();
   second.join();
-  EXPECT_EQ(endings[0], "rank 1 did not reach the barrier 'start' within 2 s");
+  EXPECT_EQ(endings[0],
+            "rank 1 did not reach the barrier 'start' within 2 s; check that every rank is started, "
+            "and reaches MASTER_ADDR:MASTER_PORT 127.0.0.1:" +
+                std::to_string(meeting.master_port));
   EXPECT_NE(endings[1].value_or("").find("has 2"), std::string::npos) << endings[1].value_or("(joined)");
 }
 
