@@ -159,13 +159,16 @@ json FakeWandb::upsert(const json& variables) {
 }
 
 json FakeWandb::create_artifact(const json& input) {
+  const auto client_id = input["clientID"].get<std::string>();
+  const auto name = input["artifactCollectionName"].get<std::string>();
   ArtifactVersion* latest = nullptr;
   ArtifactVersion* same = nullptr;
   for (ArtifactVersion& version : artifacts) {
-    if (version.client_id == input["clientID"]) same = &version;
-    if (version.name == input["artifactCollectionName"] && version.committed) latest = &version;
+    if (version.client_id == client_id) same = &version;
+    if (version.name == name && version.committed) latest = &version;
   }
-  if (same == nullptr && latest != nullptr && latest->digest == input["digest"]) same = latest;
+  if (same == nullptr && latest != nullptr && latest->digest == input["digest"].get<std::string>())
+    same = latest;
   if (same == nullptr) {
     ArtifactVersion version;
     version.id = "artifact-" + std::to_string(artifacts.size());
