@@ -130,10 +130,12 @@ std::variant<Command, int> parse_command_line(int argc, const char* const* argv,
   RawOptions raw;
   add_options(app, command, raw);
   app.require_subcommand(0, 1);
+  constexpr const char* kSameFlags = "Takes the paths and flags that wandb-sync --help lists.";
   app.add_subcommand("plan", "Show which runs would be uploaded, and what that takes")
       ->fallthrough()
+      ->footer(kSameFlags)
       ->callback([&] { command.plan_only = true; });
-  app.add_subcommand("push", "Upload (the default)")->fallthrough();
+  app.add_subcommand("push", "Upload (the default)")->fallthrough()->footer(kSameFlags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version

@@ -96,6 +96,20 @@ TEST_F(AttemptTest, IdThatIsSeenAgainIsASibling) {
   EXPECT_EQ(list_folder(dir_.path() / "p"), (std::vector<std::string>{"x", "x~2", "x~3"}));
 }
 
+TEST_F(AttemptTest, AnIdThatOnlyLooksLikeASiblingKeepsItsRunId) {
+  EXPECT_EQ(run({{"RANKLOG_RUN_ID", "x~2"}, {"WANDB_RUN_ID", "theirs"}}).wandb_run_id, "theirs");
+  EXPECT_EQ(run({{"RANKLOG_RUN_ID", "x~2"}, {"WANDB_RUN_ID", "theirs"}}).wandb_run_id, "") << "x~2~2";
+}
+
+TEST_F(AttemptTest, SiblingContinuedByItsNameIsStillNotTheFirst) {
+  run({{"WANDB_RUN_ID", "x"}});
+  run({{"WANDB_RUN_ID", "x"}});
+  const auto continued =
+      run({{"RANKLOG_RUN_ID", "x~2"}, {"WANDB_RUN_ID", "x"}, {"RANKLOG_RESUME", "1"}});
+  EXPECT_EQ(continued.experiment, "x~2");
+  EXPECT_EQ(continued.wandb_run_id, "");
+}
+
 TEST_F(AttemptTest, ProgramsOfOneBatchScriptAreSiblings) {
   const Variables batch{
       {"ENVIRONMENT", "BATCH"}, {"SLURM_JOB_ID", "7"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}};

@@ -143,7 +143,7 @@ class SettingsParser {
     app_.add_option(
             "--run_id,--run-id,--experiment", settings_.run_id,
             "name of this run and of its folder (RANKLOG_RUN_ID, WANDB_RUN_ID, the launcher's job id; "
-            "else a new one)")
+            "else a new one); where it was used before, and without --resume, the run becomes ID~2, ID~3 ...")
         ->group(kGroup)
         ->type_name("ID");
     option("log_dir", settings_.log_dir, "folder for logs and checkpoints (RANKLOG_DIR)", kGroup)

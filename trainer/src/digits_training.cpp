@@ -239,12 +239,14 @@ class DigitsTraining {
 
   void tell_progress(std::int64_t epoch) {
     if (communicator_.rank() != 0 || !hooks_.progress) return;
+    const double loss = epoch_loss_ / static_cast<double>(std::max<std::int64_t>(epoch_steps_, 1));
     std::array<char, 200> line{};
     std::snprintf(line.data(), line.size(),
                   "epoch %*lld/%lld  step %lld  loss %.4f  test accuracy %.4f  %.1f s",
                   static_cast<int>(std::to_string(options_.epochs).size()), static_cast<long long>(epoch),
                   static_cast<long long>(options_.epochs), static_cast<long long>(step_),
-                  epoch_loss_ / static_cast<double>(std::max<std::int64_t>(epoch_steps_, 1)), test_accuracy_,
+                  std::isnan(loss) ? std::abs(loss) : loss,  // "nan", never "-nan"
+                  test_accuracy_,
                   seconds(Clock::now() - started_));
     hooks_.progress(line.data());
   }

@@ -17,10 +17,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "x~2": a second run must not be uploaded as the first, though WANDB_RUN_ID says x for both.
-bool is_sibling(std::string_view experiment) {
+// Of "x~2": "x". Empty if the id has no such form.
+std::string_view sibling_of(std::string_view experiment) {
   const auto mark = experiment.rfind('~');
-  return mark != std::string_view::npos && parse_count(experiment.substr(mark + 1)).value_or(0) > 1;
+  const bool numbered =
+      mark != std::string_view::npos && parse_count(experiment.substr(mark + 1)).value_or(0) > 1;
+  return numbered ? experiment.substr(0, mark) : std::string_view();
+}
+
+// A second run must not be uploaded as the first, though WANDB_RUN_ID says x for both: not if the writer made
+// it "x~2" by itself, nor if it is continued by that name.
+bool is_uploaded_as_told(const Settings& settings, const std::string& experiment) {
+  if (experiment == settings.wandb_run_id) return true;
+  const std::string_view first = sibling_of(experiment);
+  return first.empty() || (experiment == settings.launch.experiment && first != settings.wandb_run_id);
 }
 
 Identity make_identity(const Settings& settings, const LaunchChoice& choice) {
@@ -34,9 +44,7 @@ Identity make_identity(const Settings& settings, const LaunchChoice& choice) {
   identity.name = options.name;
   identity.notes = options.notes;
   identity.tags = options.tags;
-  if (!is_sibling(choice.experiment) || choice.experiment == settings.wandb_run_id) {
-    identity.wandb_run_id = settings.wandb_run_id;
-  }
+  if (is_uploaded_as_told(settings, choice.experiment)) identity.wandb_run_id = settings.wandb_run_id;
   identity.log_strategy = options.log_strategy;
   identity.rank = settings.place.rank;
   identity.local_rank = settings.place.local_rank;
