@@ -104,8 +104,7 @@ TEST_F(AttemptTest, AnIdThatOnlyLooksLikeASiblingKeepsItsRunId) {
 TEST_F(AttemptTest, SiblingContinuedByItsNameIsStillNotTheFirst) {
   run({{"WANDB_RUN_ID", "x"}});
   run({{"WANDB_RUN_ID", "x"}});
-  const auto continued =
-      run({{"RANKLOG_RUN_ID", "x~2"}, {"WANDB_RUN_ID", "x"}, {"RANKLOG_RESUME", "1"}});
+  const auto continued = run({{"RANKLOG_RUN_ID", "x~2"}, {"WANDB_RUN_ID", "x"}, {"RANKLOG_RESUME", "1"}});
   EXPECT_EQ(continued.experiment, "x~2");
   EXPECT_EQ(continued.wandb_run_id, "");
 }

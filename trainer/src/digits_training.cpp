@@ -246,8 +246,7 @@ class DigitsTraining {
                   static_cast<int>(std::to_string(options_.epochs).size()), static_cast<long long>(epoch),
                   static_cast<long long>(options_.epochs), static_cast<long long>(step_),
                   std::isnan(loss) ? std::abs(loss) : loss,  // "nan", never "-nan"
-                  test_accuracy_,
-                  seconds(Clock::now() - started_));
+                  test_accuracy_, seconds(Clock::now() - started_));
     hooks_.progress(line.data());
   }
 
