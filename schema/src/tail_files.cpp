@@ -101,6 +101,28 @@ void read_segment(const TailSegment& segment, const Identity& identity, TailColl
   }
 }
 
+std::optional<TailSegment> open_segment(const fs::path& rank_file, unsigned index) {
+  fs::path path = tail_segment_path(rank_file, index);
+  std::error_code ignored;
+  const fs::file_type type = fs::status(path, ignored).type();
+  const bool is_other = fs::exists(fs::file_status(type)) && type != fs::file_type::regular;
+  FileDescriptor file = is_other ? FileDescriptor() : open_if_exists(path);
+  if (!file.is_open() && !is_other) return std::nullopt;
+  return TailSegment{std::move(path), index, std::move(file)};
+}
+
+// A listing may miss a name that was added while it went on, and yet have one that was added later. A writer
+// numbers its segments one after the other, so each is asked for the one before it.
+void add_missed(std::vector<TailSegment>& segments, const fs::path& rank_file) {
+  for (std::size_t i = segments.size(); i-- > 0;) {
+    while (segments[i].index > 0 && (i == 0 || segments[i - 1].index != segments[i].index - 1)) {
+      auto missed = open_segment(rank_file, segments[i].index - 1);
+      if (!missed) break;
+      segments.insert(segments.begin() + static_cast<std::ptrdiff_t>(i), std::move(*missed));
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<unsigned> parse_tail_segment_name(std::string_view name, const fs::path& rank_file) {
@@ -131,14 +153,10 @@ std::vector<TailSegment> open_tail_segments(const fs::path& rank_file,
   for (const std::string& name : names) {
     const auto index = parse_tail_segment_name(name, rank_file);
     if (!index) continue;
-    fs::path path = rank_file.parent_path() / name;
-    std::error_code ignored;
-    const fs::file_type type = fs::status(path, ignored).type();
-    const bool is_other = fs::exists(fs::file_status(type)) && type != fs::file_type::regular;
-    FileDescriptor file = is_other ? FileDescriptor() : open_if_exists(path);
-    if (file.is_open() || is_other) segments.push_back({std::move(path), *index, std::move(file)});
+    if (auto segment = open_segment(rank_file, *index)) segments.push_back(std::move(*segment));
   }
   std::ranges::sort(segments, {}, &TailSegment::index);
+  add_missed(segments, rank_file);
   return segments;
 }
 

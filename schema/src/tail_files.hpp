@@ -28,7 +28,8 @@ struct TailSegment {
 // cost the square of their number.
 [[nodiscard]] std::vector<std::string> list_folder(const std::filesystem::path& folder);
 
-// The segments among `names`, by index. One that has vanished meanwhile has been sealed.
+// The segments among `names`, by index, and those that a listing during their creation missed. One that has
+// vanished meanwhile has been sealed.
 [[nodiscard]] std::vector<TailSegment> open_tail_segments(const std::filesystem::path& rank_file,
                                                           const std::vector<std::string>& names);
 
