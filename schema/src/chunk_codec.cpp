@@ -7,161 +7,20 @@
 
 #include "bytes.hpp"
 #include "envelope.hpp"
+#include "number_codec.hpp"
+#include "text_codec.hpp"
 
 namespace ranklog {
 namespace {
 
 constexpr std::uint8_t kMixed = 0xFF;  // on disk, frozen: instead of the one kind of a column
 constexpr std::size_t kKinds = 6;
-constexpr std::size_t kDoubleBytes = 8;
 
 using KindCounts = std::array<std::size_t, kKinds>;
 
 [[noreturn]] void damaged(const char* what) {
   throw Error(ErrorCode::kDamaged, what);
 }
-
-// --- Integers: zigzag varints of the differences of differences, all modulo 2^64.
-
-class IntegerEncoder {
- public:
-  void append(std::string& out, std::uint64_t value) {
-    const std::uint64_t delta = value - last_;
-    append_varint(out, zigzag(delta - last_delta_));
-    last_ = value;
-    last_delta_ = delta;
-  }
-
- private:
-  std::uint64_t last_ = 0;
-  std::uint64_t last_delta_ = 0;
-};
-
-class IntegerDecoder {
- public:
-  std::uint64_t next(ByteReader& in) {
-    last_delta_ += unzigzag(in.varint());
-    last_ += last_delta_;
-    return last_;
-  }
-
- private:
-  std::uint64_t last_ = 0;
-  std::uint64_t last_delta_ = 0;
-};
-
-template <class T>
-void encode_integers(std::string& out, const std::vector<T>& values) {
-  IntegerEncoder encoder;
-  for (const T value : values) encoder.append(out, static_cast<std::uint64_t>(value));
-}
-
-template <class T>
-std::vector<T> decode_integers(ByteReader& in, std::size_t count) {
-  std::vector<T> values(count);
-  IntegerDecoder decoder;
-  for (T& value : values) value = static_cast<T>(decoder.next(in));
-  return values;
-}
-
-// --- One kind of a column. `bits` and the texts are those of this kind alone, in row order.
-
-void encode_doubles(std::string& out, std::span<const std::uint64_t> bits) {
-  const std::size_t start = out.size();
-  out.resize(start + kDoubleBytes * bits.size());
-  char* plane = out.data() + start;
-  for (unsigned shift = 0; shift < 64; shift += 8, plane += bits.size()) {
-    for (std::size_t i = 0; i < bits.size(); ++i) plane[i] = static_cast<char>(bits[i] >> shift);
-  }
-}
-
-void decode_doubles(ByteReader& in, std::span<std::uint64_t> bits) {
-  const std::size_t count = bits.size();
-  const auto* plane = reinterpret_cast<const unsigned char*>(in.take(kDoubleBytes * count).data());
-  // All planes at once: a pass a plane would read and write the result eight times.
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint64_t value = 0;
-    for (unsigned byte = 0; byte < kDoubleBytes; ++byte) {
-      value |= static_cast<std::uint64_t>(plane[byte * count + i]) << (8 * byte);
-    }
-    bits[i] = value;
-  }
-}
-
-void encode_bools(std::string& out, std::span<const std::uint64_t> bits) {
-  const std::size_t start = out.size();
-  out.resize(start + (bits.size() + 7) / 8);
-  for (std::size_t i = 0; i < bits.size(); ++i) {
-    if (bits[i] != 0) out[start + i / 8] = static_cast<char>(out[start + i / 8] | 1 << i % 8);
-  }
-}
-
-void decode_bools(ByteReader& in, std::span<std::uint64_t> bits) {
-  const std::string_view bytes = in.take((bits.size() + 7) / 8);
-  for (std::size_t i = 0; i < bits.size(); ++i) {
-    bits[i] = static_cast<unsigned char>(bytes[i / 8]) >> i % 8 & 1;
-  }
-}
-
-void encode_texts(std::string& out, std::span<const std::uint64_t> bits, std::span<const std::string> texts) {
-  for (const std::uint64_t index : bits) append_varint(out, texts[index].size());
-  for (const std::uint64_t index : bits) out += texts[index];
-}
-
-void decode_texts(ByteReader& in, std::span<std::uint64_t> bits, std::vector<std::string>& texts) {
-  // A length takes at least a byte, so a false count cannot reserve more than the input's size.
-  if (bits.size() > in.remaining()) damaged("the data end too early");
-  std::vector<std::uint64_t> lengths(bits.size());
-  for (std::uint64_t& length : lengths) length = in.varint();
-  texts.reserve(texts.size() + lengths.size());
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    bits[i] = texts.size();
-    texts.emplace_back(in.take(lengths[i]));
-  }
-}
-
-void encode_kind(std::string& out, ValueKind kind, std::span<const std::uint64_t> bits,
-                 const Column& column) {
-  switch (kind) {
-    case ValueKind::kNull:
-      return;
-    case ValueKind::kFloat64:
-      return encode_doubles(out, bits);
-    case ValueKind::kInt64: {
-      IntegerEncoder encoder;
-      for (const std::uint64_t value : bits) encoder.append(out, value);
-      return;
-    }
-    case ValueKind::kBool:
-      return encode_bools(out, bits);
-    case ValueKind::kString:
-    case ValueKind::kJson:
-      return encode_texts(out, bits, column.texts());
-  }
-}
-
-// `bits` arrive as zeros.
-void decode_kind(ByteReader& in, ValueKind kind, std::span<std::uint64_t> bits,
-                 std::vector<std::string>& texts) {
-  switch (kind) {
-    case ValueKind::kNull:
-      return;
-    case ValueKind::kFloat64:
-      return decode_doubles(in, bits);
-    case ValueKind::kInt64: {
-      IntegerDecoder decoder;
-      for (std::uint64_t& value : bits) value = decoder.next(in);
-      return;
-    }
-    case ValueKind::kBool:
-      return decode_bools(in, bits);
-    case ValueKind::kString:
-    case ValueKind::kJson:
-      return decode_texts(in, bits, texts);
-  }
-}
-
-// --- Columns
 
 KindCounts count_kinds(std::span<const std::uint8_t> kinds) {
   KindCounts counts{};
@@ -172,93 +31,255 @@ KindCounts count_kinds(std::span<const std::uint8_t> kinds) {
   return counts;
 }
 
-void encode_column(std::string& out, const Column& column) {
-  append_varint(out, column.key());
-  const std::span<const std::uint8_t> kinds = column.kinds();
-  const KindCounts counts = count_kinds(kinds);
-  const auto uniform = std::ranges::find(counts, kinds.size());
-  if (uniform != counts.end()) {
-    const auto kind = static_cast<std::uint8_t>(uniform - counts.begin());
-    append_fixed(out, kind);
-    encode_kind(out, static_cast<ValueKind>(kind), column.bits(), column);
-    return;
+std::string pack_bits(std::span<const std::uint64_t> bools) {
+  std::string bytes((bools.size() + 7) / 8, '\0');
+  for (std::size_t i = 0; i < bools.size(); ++i) {
+    if (bools[i] != 0) bytes[i / 8] = static_cast<char>(bytes[i / 8] | 1 << i % 8);
   }
-  append_fixed(out, kMixed);
-  out.append(reinterpret_cast<const char*>(kinds.data()), kinds.size());
-  std::vector<std::uint64_t> bits;
-  for (std::uint8_t kind = 0; kind < kKinds; ++kind) {
-    bits.clear();
-    for (std::size_t row = 0; row < kinds.size(); ++row) {
-      if (kinds[row] == kind) bits.push_back(column.bits()[row]);
-    }
-    encode_kind(out, static_cast<ValueKind>(kind), bits, column);
-  }
+  return bytes;
 }
 
-Column decode_mixed_column(ByteReader& in, KeyId key, std::size_t rows) {
-  const std::string_view tags = in.take(rows);
-  std::vector<std::uint8_t> kinds(tags.begin(), tags.end());
-  const KindCounts counts = count_kinds(kinds);
-  std::vector<std::uint64_t> bits(rows);
-  std::vector<std::string> texts;
-  for (std::uint8_t kind = 0; kind < kKinds; ++kind) {
-    std::vector<std::uint64_t> of_kind(counts[kind]);
-    decode_kind(in, static_cast<ValueKind>(kind), of_kind, texts);
-    for (std::size_t row = 0, i = 0; i < of_kind.size(); ++row) {
-      if (kinds[row] == kind) bits[row] = of_kind[i++];
-    }
+void read_bits(ByteReader& in, std::span<std::uint64_t> bools) {
+  std::string bytes((bools.size() + 7) / 8, '\0');
+  read_stream(in, bytes);
+  for (std::size_t i = 0; i < bools.size(); ++i) {
+    bools[i] = static_cast<unsigned char>(bytes[i / 8]) >> i % 8 & 1;
   }
-  return Column(key, std::move(kinds), std::move(bits), std::move(texts));
-}
-
-Column decode_column(ByteReader& in, std::size_t rows) {
-  const std::uint64_t key = in.varint();
-  if (key > std::numeric_limits<KeyId>::max()) damaged("unknown key");
-  const auto tag = in.fixed<std::uint8_t>();
-  if (tag == kMixed) return decode_mixed_column(in, static_cast<KeyId>(key), rows);
-  if (tag >= kKinds) damaged("unknown value kind");
-  std::vector<std::uint64_t> bits(rows);
-  std::vector<std::string> texts;
-  decode_kind(in, static_cast<ValueKind>(tag), bits, texts);
-  return Column(static_cast<KeyId>(key), std::vector<std::uint8_t>(rows, tag), std::move(bits),
-                std::move(texts));
 }
 
 }  // namespace
 
-std::string encode_chunk(const RowGroup& group) {
-  std::string raw;
-  append_varint(raw, group.rows());
-  append_varint(raw, group.columns.size());
-  encode_integers(raw, group.sequence);
-  encode_integers(raw, group.step);
-  encode_integers(raw, group.time_ns);
-  for (const Column& column : group.columns) encode_column(raw, column);
-  if (raw.size() > kMaxChunkRawBytes || group.rows() * group.columns.size() > kMaxChunkValues) {
-    throw Error(ErrorCode::kUsage, "a group of " + std::to_string(group.rows()) + " rows and " +
-                                       std::to_string(raw.size()) + " bytes is more than a chunk can hold");
+// One group, in one packing.
+class GroupEncoder {
+ public:
+  GroupEncoder(const RowGroup& group, Packing packing, ChunkEncoder& memory)
+      : group_(group), packing_(packing), memory_(memory) {}
+
+  std::string encode() {
+    append_varint(head_, group_.rows());
+    append_varint(head_, group_.columns.size());
+    const std::uint64_t set = group_.columns.empty() ? 0 : group_.columns.front().key();
+    add_index(group_.sequence, set, kKinds);
+    add_index(group_.step, set, kKinds + 1);
+    add_index(group_.time_ns, set, kKinds + 2);
+    for (const Column& column : group_.columns) {
+      append_varint(head_, column.key());
+      add_column(column);
+      end_column();
+    }
+    return head_ + body_;
   }
-  return seal_envelope(raw);
+
+ private:
+  // Sequence, step or time.
+  template <class T>
+  void add_index(const std::vector<T>& numbers, std::uint64_t set, std::size_t which) {
+    const std::vector<std::uint64_t> words(numbers.begin(), numbers.end());
+    add_numbers(words, NumberKind::kInteger, set << 4 | which);
+    end_column();
+  }
+
+  void end_column() {
+    append_varint(head_, body_.size() - column_start_);
+    column_start_ = body_.size();
+  }
+
+  void add_column(const Column& column) {
+    const std::span<const std::uint8_t> kinds = column.kinds();
+    const KindCounts counts = count_kinds(kinds);
+    const auto uniform = std::ranges::find(counts, kinds.size());
+    if (uniform != counts.end()) {
+      const auto kind = static_cast<std::uint8_t>(uniform - counts.begin());
+      append_fixed(body_, kind);
+      add_kind(column, static_cast<ValueKind>(kind), column.bits());
+      return;
+    }
+    append_fixed(body_, kMixed);
+    append_stream(body_, std::string_view(reinterpret_cast<const char*>(kinds.data()), kinds.size()),
+                  packing_);
+    std::vector<std::uint64_t> bits;
+    for (std::uint8_t kind = 0; kind < kKinds; ++kind) {
+      bits.clear();
+      for (std::size_t row = 0; row < kinds.size(); ++row) {
+        if (kinds[row] == kind) bits.push_back(column.bits()[row]);
+      }
+      add_kind(column, static_cast<ValueKind>(kind), bits);
+    }
+  }
+
+  // The values of one kind: `bits` are theirs alone, in row order.
+  void add_kind(const Column& column, ValueKind kind, std::span<const std::uint64_t> bits) {
+    const std::uint64_t series = std::uint64_t{column.key()} << 4 | static_cast<std::uint64_t>(kind);
+    switch (kind) {
+      case ValueKind::kNull:
+        return;
+      case ValueKind::kFloat64:
+        return add_numbers(bits, NumberKind::kFloat64, series);
+      case ValueKind::kInt64:
+        return add_numbers(bits, NumberKind::kInteger, series);
+      case ValueKind::kBool:
+        return append_stream(body_, pack_bits(bits), packing_);
+      case ValueKind::kString:
+      case ValueKind::kJson: {
+        std::vector<std::string_view> texts;
+        texts.reserve(bits.size());
+        for (const std::uint64_t index : bits) texts.emplace_back(column.texts()[index]);
+        return append_texts(body_, texts, packing_);
+      }
+    }
+  }
+
+  void add_numbers(std::span<const std::uint64_t> words, NumberKind kind, std::uint64_t series) {
+    NumberChoice choice;
+    if (packing_ == Packing::kSeparate) {
+      const auto known = memory_.choices_.find(series);
+      if (known != memory_.choices_.end()) choice = {known->second.code, known->second.decimals, true};
+    }
+    append_numbers(body_, words, kind, packing_, choice);
+    if (packing_ == Packing::kSeparate) memory_.choices_[series] = {choice.code, choice.decimals};
+  }
+
+  const RowGroup& group_;
+  Packing packing_;
+  ChunkEncoder& memory_;
+  std::string head_, body_;
+  std::size_t column_start_ = 0;
+};
+
+std::string ChunkEncoder::encode(const RowGroup& group) {
+  constexpr unsigned kChunksBetweenSearches = 32;
+  constexpr std::size_t kSmall = 8192;  // bytes: above it, one frame for all planes was never shorter
+  if (chunks_until_search_-- == 0) {
+    choices_.clear();
+    chunks_until_search_ = kChunksBetweenSearches - 1;
+  }
+  std::string separate = GroupEncoder(group, Packing::kSeparate, *this).encode();
+  if (separate.size() > kMaxChunkRawBytes || group.rows() > kMaxChunkRows ||
+      group.rows() * group.columns.size() > kMaxChunkValues) {
+    throw Error(ErrorCode::kUsage, "a group of " + std::to_string(group.rows()) + " rows and " +
+                                       std::to_string(separate.size()) +
+                                       " bytes is more than a chunk can hold");
+  }
+  std::string chunk = seal_plain_envelope(separate);
+  if (separate.size() <= kSmall) {
+    std::string solid = seal_envelope(GroupEncoder(group, Packing::kSolid, *this).encode());
+    if (solid.size() < chunk.size()) return solid;
+  }
+  return chunk;
 }
+
+// --- Decoding
+
+namespace {
+
+class GroupDecoder {
+ public:
+  GroupDecoder(std::string_view raw, std::uint64_t max_rows) : in_(raw) {
+    rows_ = in_.varint();
+    columns_ = in_.varint();
+    if (rows_ > std::min(max_rows, kMaxChunkRows)) damaged("it claims more rows than it can hold");
+    if (columns_ > in_.remaining() || (columns_ != 0 && rows_ > kMaxChunkValues / columns_)) {
+      damaged("it claims more values than it can hold");
+    }
+    for (std::uint64_t& length : index_lengths_) length = in_.varint();
+    heads_.reserve(columns_);
+    for (std::uint64_t i = 0; i < columns_; ++i) {
+      const std::uint64_t key = in_.varint();
+      if (key > std::numeric_limits<KeyId>::max()) damaged("unknown key");
+      heads_.push_back({static_cast<KeyId>(key), in_.varint()});
+    }
+  }
+
+  RowGroup decode() {
+    RowGroup group;
+    group.sequence = read_index<std::uint64_t>(index_lengths_[0]);
+    group.step = read_index<std::int64_t>(index_lengths_[1]);
+    group.time_ns = read_index<std::int64_t>(index_lengths_[2]);
+    group.columns.reserve(columns_);
+    for (const Head& head : heads_) group.columns.push_back(read_column(head));
+    in_.expect_end();
+    return group;
+  }
+
+ private:
+  struct Head {
+    KeyId key;
+    std::uint64_t length;
+  };
+
+  template <class T>
+  std::vector<T> read_index(std::uint64_t length) {
+    ByteReader in(in_.take(length));
+    std::vector<std::uint64_t> words(rows_);
+    read_numbers(in, words, NumberKind::kInteger);
+    in.expect_end();
+    return std::vector<T>(words.begin(), words.end());
+  }
+
+  Column read_column(const Head& head) {
+    ByteReader in(in_.take(head.length));
+    const auto tag = in.fixed<std::uint8_t>();
+    std::vector<std::uint8_t> kinds(rows_, tag);
+    std::vector<std::uint64_t> bits(rows_);
+    std::vector<std::string> texts;
+    if (tag == kMixed) {
+      read_mixed(in, kinds, bits, texts);
+    } else if (tag < kKinds) {
+      read_kind(in, static_cast<ValueKind>(tag), bits, texts);
+    } else {
+      damaged("unknown value kind");
+    }
+    in.expect_end();
+    return Column(head.key, std::move(kinds), std::move(bits), std::move(texts));
+  }
+
+  void read_mixed(ByteReader& in, std::vector<std::uint8_t>& kinds, std::vector<std::uint64_t>& bits,
+                  std::vector<std::string>& texts) {
+    read_stream(in, std::span(reinterpret_cast<char*>(kinds.data()), kinds.size()));
+    const KindCounts counts = count_kinds(kinds);
+    for (std::uint8_t kind = 0; kind < kKinds; ++kind) {
+      std::vector<std::uint64_t> of_kind(counts[kind]);
+      read_kind(in, static_cast<ValueKind>(kind), of_kind, texts);
+      for (std::size_t row = 0, i = 0; i < of_kind.size(); ++row) {
+        if (kinds[row] == kind) bits[row] = of_kind[i++];
+      }
+    }
+  }
+
+  // `bits` arrive as zeros.
+  void read_kind(ByteReader& in, ValueKind kind, std::span<std::uint64_t> bits,
+                 std::vector<std::string>& texts) {
+    switch (kind) {
+      case ValueKind::kNull:
+        return;
+      case ValueKind::kFloat64:
+        return read_numbers(in, bits, NumberKind::kFloat64);
+      case ValueKind::kInt64:
+        return read_numbers(in, bits, NumberKind::kInteger);
+      case ValueKind::kBool:
+        return read_bits(in, bits);
+      case ValueKind::kString:
+      case ValueKind::kJson: {
+        const std::size_t before = texts.size();
+        read_texts(in, bits, texts, text_budget_);
+        for (std::size_t i = before; i < texts.size(); ++i) text_budget_ -= texts[i].size();
+        return;
+      }
+    }
+  }
+
+  ByteReader in_;
+  std::uint64_t rows_ = 0, columns_ = 0;
+  std::array<std::uint64_t, 3> index_lengths_{};  // sequence, step, time
+  std::vector<Head> heads_;
+  std::uint64_t text_budget_ = kMaxChunkRawBytes;
+};
+
+}  // namespace
 
 RowGroup decode_chunk(std::string_view bytes, std::uint64_t max_rows) {
   const std::string raw = open_envelope(bytes, kMaxChunkRawBytes);
-  ByteReader in(raw);
-  const std::uint64_t rows = in.varint();
-  const std::uint64_t columns = in.varint();
-  // Every row takes at least three bytes and every column two, so false counts cannot reserve much memory.
-  if (rows > max_rows || rows > in.remaining() / 3) damaged("it claims more rows than it can hold");
-  if (columns > in.remaining() / 2 || (columns != 0 && rows > kMaxChunkValues / columns)) {
-    damaged("it claims more values than it can hold");
-  }
-  RowGroup group;
-  group.sequence = decode_integers<std::uint64_t>(in, rows);
-  group.step = decode_integers<std::int64_t>(in, rows);
-  group.time_ns = decode_integers<std::int64_t>(in, rows);
-  group.columns.reserve(columns);
-  for (std::uint64_t i = 0; i < columns; ++i) group.columns.push_back(decode_column(in, rows));
-  in.expect_end();
-  return group;
+  return GroupDecoder(raw, max_rows).decode();
 }
 
 }  // namespace ranklog
