@@ -4,7 +4,10 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <map>
 #include <random>
 
 #include "ranklog/schema/error.hpp"
@@ -33,17 +36,43 @@ RowGroup ordinary_group(std::size_t rows) {
   return group;
 }
 
+// Columns that are written as indices of their distinct values.
+RowGroup dictionary_group(std::size_t rows) {
+  std::mt19937_64 random(2);
+  RowGroup group;
+  Column number(0);
+  Column text(1);
+  for (std::size_t i = 0; i < rows; ++i) {
+    group.sequence.push_back(i + 1);
+    group.step.push_back(static_cast<std::int64_t>(i));
+    group.time_ns.push_back(static_cast<std::int64_t>(random() % 1'000'000));
+    number.push_back(std::sqrt(static_cast<double>(random() % 5)));
+    text.push_back(random() % 2 == 0 ? "warm-up" : "steady");
+  }
+  group.columns = {number, text};
+  return group;
+}
+
 // Bytes under a right checksum, so that only what is inside can be refused.
-std::string sealed(std::string_view raw) {
+std::string sealed(std::string_view raw, bool compressed = true) {
   std::string out(5 + ZSTD_compressBound(raw.size()), '\0');
-  out.resize(5 + ZSTD_compress(out.data() + 5, out.size() - 5, raw.data(), raw.size(), 3));
+  if (compressed) {
+    out.resize(5 + ZSTD_compress(out.data() + 5, out.size() - 5, raw.data(), raw.size(), 3));
+  } else {
+    out.replace(4, std::string::npos, "\1" + std::string(raw));
+  }
   const auto crc = static_cast<std::uint32_t>(
       crc32(0, reinterpret_cast<const Bytef*>(out.data() + 4), static_cast<uInt>(out.size() - 4)));
   std::memcpy(out.data(), &crc, 4);
   return out;
 }
 
+bool is_compressed(std::string_view bytes) {
+  return bytes.at(4) == '\0';
+}
+
 std::string unsealed(std::string_view bytes) {
+  if (!is_compressed(bytes)) return std::string(bytes.substr(5));
   std::string raw(ZSTD_getFrameContentSize(bytes.data() + 5, bytes.size() - 5), '\0');
   ZSTD_decompress(raw.data(), raw.size(), bytes.data() + 5, bytes.size() - 5);
   return raw;
@@ -96,6 +125,137 @@ TEST(ChunkCodec, OrdinaryHistoryShrinks) {
   EXPECT_LT(static_cast<double>(encode_chunk(group).size()), plain_bytes / 8);
 }
 
+// --- Every way to write a column, over data that suit it and over data that nearly do.
+
+struct Series {
+  const char* name;
+  ValueView (*value)(std::size_t row, std::mt19937_64& random);
+};
+
+double uniform(std::mt19937_64& random) {
+  return std::uniform_real_distribution<double>()(random);
+}
+
+const Series kSeries[] = {
+    {"constant", [](std::size_t, std::mt19937_64&) { return ValueView(0.1); }},
+    {"linear integers",
+     [](std::size_t row, std::mt19937_64&) { return ValueView(1000 * static_cast<std::int64_t>(row)); }},
+    {"any bits",
+     [](std::size_t, std::mt19937_64& random) { return ValueView::scalar(ValueKind::kFloat64, random()); }},
+    {"any integers",
+     [](std::size_t, std::mt19937_64& random) { return ValueView(static_cast<std::int64_t>(random())); }},
+    {"float32",
+     [](std::size_t, std::mt19937_64& random) {
+       return ValueView(static_cast<double>(static_cast<float>(uniform(random) - 0.5)));
+     }},
+    {"float32 with infinities and NaN",
+     [](std::size_t row, std::mt19937_64& random) {
+       if (row % 7 == 0) return ValueView(std::numeric_limits<double>::infinity());
+       if (row % 7 == 1) return ValueView(std::numeric_limits<double>::quiet_NaN());
+       return ValueView(static_cast<double>(static_cast<float>(uniform(random))));
+     }},
+    {"decimals",
+     [](std::size_t, std::mt19937_64& random) {
+       return ValueView(std::round(uniform(random) * 1e4 - 5e3) / 1e3);
+     }},
+    {"decimals and one -0.0",
+     [](std::size_t row, std::mt19937_64& random) {
+       return ValueView(row == 5 ? -0.0 : std::round(uniform(random) * 1e3) / 1e2);
+     }},
+    {"tiny decimals",
+     [](std::size_t row, std::mt19937_64&) { return ValueView(static_cast<double>(row) / 1e21); }},
+    {"great decimals",
+     [](std::size_t row, std::mt19937_64&) {
+       return ValueView(9007199254740990.0 + static_cast<double>(row));
+     }},
+    {"smooth",
+     [](std::size_t row, std::mt19937_64&) { return ValueView(std::cos(static_cast<double>(row) / 1e3)); }},
+    {"smooth through zero",
+     [](std::size_t row, std::mt19937_64&) { return ValueView(1e-3 * static_cast<double>(row) - 0.5); }},
+    {"noise", [](std::size_t, std::mt19937_64& random) { return ValueView(2 + 0.1 * uniform(random)); }},
+    {"few values",
+     [](std::size_t, std::mt19937_64& random) {
+       return ValueView(std::sqrt(static_cast<double>(random() % 9)));
+     }},
+    {"few integers",
+     [](std::size_t, std::mt19937_64& random) {
+       return ValueView(static_cast<std::int64_t>(random() % 3) << 40);
+     }},
+    {"denormals",
+     [](std::size_t, std::mt19937_64& random) {
+       return ValueView::scalar(ValueKind::kFloat64, random() % 4096);
+     }},
+    {"bools", [](std::size_t, std::mt19937_64& random) { return ValueView(random() % 2 == 0); }},
+    {"few texts", [](std::size_t row, std::mt19937_64&) { return ValueView(row % 3 == 0 ? "a" : ""); }},
+    {"nulls and numbers",
+     [](std::size_t row, std::mt19937_64& random) {
+       return row % 5 == 0 ? ValueView(nullptr) : ValueView(uniform(random));
+     }},
+};
+
+TEST(ChunkCodec, EverySeriesComesBackBitForBitAtEveryLength) {
+  for (const std::size_t rows : {1, 2, 3, 4, 5, 9, 100, 1000, 4096}) {
+    std::mt19937_64 random(rows);
+    RowGroup group;
+    for (std::size_t row = 0; row < rows; ++row) {
+      group.sequence.push_back(row + 1);
+      group.step.push_back(static_cast<std::int64_t>(row));
+      group.time_ns.push_back(static_cast<std::int64_t>(random()));
+    }
+    KeyId key = 0;
+    for (const Series& series : kSeries) {
+      Column& column = group.columns.emplace_back(key++);
+      for (std::size_t row = 0; row < rows; ++row) column.push_back(series.value(row, random));
+      RowGroup alone = group;
+      alone.columns = {column};
+      EXPECT_TRUE(same_group(decode_chunk(encode_chunk(alone)), alone)) << series.name << ", rows " << rows;
+    }
+    EXPECT_TRUE(same_group(decode_chunk(encode_chunk(group)), group)) << "rows " << rows;
+  }
+}
+
+// The encoder keeps the choice of earlier chunks while it fits; data that change must not be bent to it.
+TEST(ChunkCodec, ChoicesOfEarlierChunksNeverChangeValues) {
+  ChunkEncoder encoder;
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 100; ++round) {
+    RowGroup group;
+    Column column(0);
+    const Series& series = kSeries[random() % std::size(kSeries)];
+    for (std::size_t row = 0; row < 1000; ++row) {
+      group.sequence.push_back(row + 1);
+      group.step.push_back(static_cast<std::int64_t>(row));
+      group.time_ns.push_back(0);
+      column.push_back(series.value(row, random));
+    }
+    group.columns = {column};
+    EXPECT_TRUE(same_group(decode_chunk(encoder.encode(group)), group)) << series.name;
+  }
+}
+
+// What each encoding is for, in bytes a value.
+TEST(ChunkCodec, SeriesTakeWhatTheyShould) {
+  const std::map<std::string, double> kMost{{"constant", 0.02},   {"linear integers", 0.02}, {"float32", 3.4},
+                                            {"decimals", 1.8},    {"tiny decimals", 0.02},   {"smooth", 1.5},
+                                            {"few values", 0.5}, {"few integers", 0.3},     {"noise", 6.4},
+                                            {"few texts", 0.05}};
+  for (const Series& series : kSeries) {
+    const auto most = kMost.find(series.name);
+    if (most == kMost.end()) continue;
+    std::mt19937_64 random(4);
+    RowGroup group;
+    Column column(0);
+    for (std::size_t row = 0; row < 4096; ++row) {
+      group.sequence.push_back(row + 1);
+      group.step.push_back(static_cast<std::int64_t>(row));
+      group.time_ns.push_back(0);
+      column.push_back(series.value(row, random));
+    }
+    group.columns = {column};
+    EXPECT_LT(static_cast<double>(encode_chunk(group).size()) / 4096, most->second) << series.name;
+  }
+}
+
 TEST(ChunkCodec, EveryFlippedByteIsNoticed) {
   for (const RowGroup& group : {awkward_group(), ordinary_group(200)}) {
     const std::string bytes = encode_chunk(group);
@@ -118,22 +278,26 @@ TEST(ChunkCodec, EveryTruncationIsNoticed) {
 // With a right checksum nothing but the decoder itself stands between hostile bytes and the reader: each must
 // decode to something or be refused, without touching memory that is not its own (the sanitizers look on).
 TEST(ChunkCodec, HostileContentIsDecodedOrRefused) {
-  const std::string raw = unsealed(encode_chunk(ordinary_group(50)));
   std::mt19937 random(5);
-  for (std::size_t i = 0; i < raw.size(); ++i) {
-    std::string changed = raw;
-    changed[i] = static_cast<char>(random());
-    try {
-      EXPECT_LE(decode_chunk(sealed(changed)).rows(), changed.size());
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::kDamaged);
+  for (const RowGroup& group : {ordinary_group(50), ordinary_group(500), dictionary_group(300)}) {
+    const std::string chunk = encode_chunk(group);
+    const bool compressed = is_compressed(chunk);
+    const std::string raw = unsealed(chunk);
+    for (std::size_t i = 0; i < raw.size(); ++i) {
+      std::string changed = raw;
+      changed[i] = static_cast<char>(random());
+      try {
+        EXPECT_LE(decode_chunk(sealed(changed, compressed)).rows(), kMaxChunkRows);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::kDamaged);
+      }
     }
+    for (std::size_t length = 0; length < raw.size(); ++length) {
+      expect_damaged(sealed(std::string_view(raw).substr(0, length), compressed),
+                     "content cut at " + std::to_string(length));
+    }
+    expect_damaged(sealed(raw + '\0', compressed), "content with a byte more");
   }
-  for (std::size_t length = 0; length < raw.size(); ++length) {
-    expect_damaged(sealed(std::string_view(raw).substr(0, length)),
-                   "content cut at " + std::to_string(length));
-  }
-  expect_damaged(sealed(raw + '\0'), "content with a byte more");
 }
 
 TEST(ChunkCodec, FalseCountsReserveNoMemory) {

@@ -233,7 +233,7 @@ TEST(RowGroupBuilder, RowsWithOneSetOfKeysShareAGroup) {
 
 TEST(RowGroupBuilder, LargeGroupsAreSplit) {
   RowGroupBuilder builder;
-  const std::uint64_t count = 150'000;
+  const std::uint64_t count = 10'000;
   for (std::uint64_t i = 1; i <= count; ++i) builder.add({i, 0, 0, {{0, 1.0}}});
   const std::vector<RowGroup> groups = builder.take();
   ASSERT_EQ(groups.size(), 3u);
