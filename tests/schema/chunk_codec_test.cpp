@@ -12,12 +12,15 @@
 
 #include "ranklog/schema/error.hpp"
 #include "sample_rows.hpp"
+#include "sample_series.hpp"
 
 namespace ranklog {
 namespace {
 
 using test::awkward_group;
+using test::kSeries;
 using test::same_group;
+using test::Series;
 
 RowGroup ordinary_group(std::size_t rows) {
   std::mt19937_64 random(1);
@@ -127,72 +130,6 @@ TEST(ChunkCodec, OrdinaryHistoryShrinks) {
 
 // --- Every way to write a column, over data that suit it and over data that nearly do.
 
-struct Series {
-  const char* name;
-  ValueView (*value)(std::size_t row, std::mt19937_64& random);
-};
-
-double uniform(std::mt19937_64& random) {
-  return std::uniform_real_distribution<double>()(random);
-}
-
-const Series kSeries[] = {
-    {"constant", [](std::size_t, std::mt19937_64&) { return ValueView(0.1); }},
-    {"linear integers",
-     [](std::size_t row, std::mt19937_64&) { return ValueView(1000 * static_cast<std::int64_t>(row)); }},
-    {"any bits",
-     [](std::size_t, std::mt19937_64& random) { return ValueView::scalar(ValueKind::kFloat64, random()); }},
-    {"any integers",
-     [](std::size_t, std::mt19937_64& random) { return ValueView(static_cast<std::int64_t>(random())); }},
-    {"float32",
-     [](std::size_t, std::mt19937_64& random) {
-       return ValueView(static_cast<double>(static_cast<float>(uniform(random) - 0.5)));
-     }},
-    {"float32 with infinities and NaN",
-     [](std::size_t row, std::mt19937_64& random) {
-       if (row % 7 == 0) return ValueView(std::numeric_limits<double>::infinity());
-       if (row % 7 == 1) return ValueView(std::numeric_limits<double>::quiet_NaN());
-       return ValueView(static_cast<double>(static_cast<float>(uniform(random))));
-     }},
-    {"decimals",
-     [](std::size_t, std::mt19937_64& random) {
-       return ValueView(std::round(uniform(random) * 1e4 - 5e3) / 1e3);
-     }},
-    {"decimals and one -0.0",
-     [](std::size_t row, std::mt19937_64& random) {
-       return ValueView(row == 5 ? -0.0 : std::round(uniform(random) * 1e3) / 1e2);
-     }},
-    {"tiny decimals",
-     [](std::size_t row, std::mt19937_64&) { return ValueView(static_cast<double>(row) / 1e21); }},
-    {"great decimals",
-     [](std::size_t row, std::mt19937_64&) {
-       return ValueView(9007199254740990.0 + static_cast<double>(row));
-     }},
-    {"smooth",
-     [](std::size_t row, std::mt19937_64&) { return ValueView(std::cos(static_cast<double>(row) / 1e3)); }},
-    {"smooth through zero",
-     [](std::size_t row, std::mt19937_64&) { return ValueView(1e-3 * static_cast<double>(row) - 0.5); }},
-    {"noise", [](std::size_t, std::mt19937_64& random) { return ValueView(2 + 0.1 * uniform(random)); }},
-    {"few values",
-     [](std::size_t, std::mt19937_64& random) {
-       return ValueView(std::sqrt(static_cast<double>(random() % 9)));
-     }},
-    {"few integers",
-     [](std::size_t, std::mt19937_64& random) {
-       return ValueView(static_cast<std::int64_t>(random() % 3) << 40);
-     }},
-    {"denormals",
-     [](std::size_t, std::mt19937_64& random) {
-       return ValueView::scalar(ValueKind::kFloat64, random() % 4096);
-     }},
-    {"bools", [](std::size_t, std::mt19937_64& random) { return ValueView(random() % 2 == 0); }},
-    {"few texts", [](std::size_t row, std::mt19937_64&) { return ValueView(row % 3 == 0 ? "a" : ""); }},
-    {"nulls and numbers",
-     [](std::size_t row, std::mt19937_64& random) {
-       return row % 5 == 0 ? ValueView(nullptr) : ValueView(uniform(random));
-     }},
-};
-
 TEST(ChunkCodec, EverySeriesComesBackBitForBitAtEveryLength) {
   for (const std::size_t rows : {1, 2, 3, 4, 5, 9, 100, 1000, 4096}) {
     std::mt19937_64 random(rows);
@@ -235,8 +172,8 @@ TEST(ChunkCodec, ChoicesOfEarlierChunksNeverChangeValues) {
 
 // What each encoding is for, in bytes a value.
 TEST(ChunkCodec, SeriesTakeWhatTheyShould) {
-  const std::map<std::string, double> kMost{{"constant", 0.02},   {"linear integers", 0.02}, {"float32", 3.4},
-                                            {"decimals", 1.8},    {"tiny decimals", 0.02},   {"smooth", 1.5},
+  const std::map<std::string, double> kMost{{"constant", 0.02},  {"linear integers", 0.02}, {"float32", 3.4},
+                                            {"decimals", 1.8},   {"tiny decimals", 0.02},   {"smooth", 1.5},
                                             {"few values", 0.5}, {"few integers", 0.3},     {"noise", 6.4},
                                             {"few texts", 0.05}};
   for (const Series& series : kSeries) {

@@ -61,42 +61,104 @@ def signed(value):
 
 
 def open_envelope(data):
-    checksum, compression = struct.unpack_from("<IB", data)
-    if zlib.crc32(data[4:]) != checksum or compression != 0:
+    checksum, mode = struct.unpack_from("<IB", data)
+    if zlib.crc32(data[4:]) != checksum or mode > 1:
         raise ValueError("damaged envelope")
-    return zstandard.ZstdDecompressor().decompress(data[5:])
+    return data[5:] if mode else zstandard.ZstdDecompressor().decompress(data[5:])
 
 
-def integers(cursor, count):
-    values, last, delta = [], 0, 0
-    for _ in range(count):
-        zigzag = cursor.varint()
-        delta = (delta + ((zigzag >> 1) ^ (MASK if zigzag & 1 else 0))) & MASK
-        last = (last + delta) & MASK
-        values.append(last)
-    return values
+def stream(cursor, size):
+    if size == 0:
+        return b""
+    mode = cursor.unpack("B")[0]
+    if mode == 0:
+        return cursor.take(size)
+    if mode == 1:
+        return cursor.take(1) * size
+    assert mode == 2
+    content = zstandard.ZstdDecompressor().decompress(cursor.take(cursor.varint()))
+    assert len(content) == size
+    return content
+
+
+def unzigzag(word):
+    return word >> 1 ^ (MASK if word & 1 else 0)
+
+
+def restore(words, prediction, float_bits):
+    """Words as they were before the prediction. float_bits: 64, 32, or 0 for integers."""
+    if prediction == 5:
+        for i in range(1, len(words)):
+            words[i] ^= words[i - 1]
+        return words
+    if prediction == 0:
+        return words if float_bits else [unzigzag(word) for word in words]
+    words = [unzigzag(word) for word in words]
+    if prediction == 6:
+        average = words[0]
+        for i in range(1, len(words)):
+            residual = words[i]
+            words[i] = (average + residual) & MASK
+            average = (average + (signed(residual) >> 3)) & MASK
+    else:
+        for first in range(prediction, 0, -1):
+            for i in range(first, len(words)):
+                words[i] = (words[i] + words[i - 1]) & MASK
+    if not float_bits:
+        return words
+    sign, mask = 1 << float_bits - 1, (1 << float_bits) - 1
+    return [word ^ sign if word & sign else ~word & mask for word in words]
+
+
+def numbers(cursor, count, is_float=False):
+    if count == 0:
+        return []
+    code = cursor.unpack("B")[0]
+    view, prediction = code & 7, code >> 3
+    decimals = cursor.unpack("B")[0] if view == 2 else 0
+    dictionary = [cursor.unpack("Q")[0] for _ in range(cursor.varint())] if view == 3 else []
+    order = min(count, {0: 0, 5: 1, 6: 1}.get(prediction, prediction))
+    first = [cursor.varint() for _ in range(order)]
+    planes = [stream(cursor, count - order) for _ in range(cursor.unpack("B")[0])]
+    words = first + [sum(plane[i] << 8 * n for n, plane in enumerate(planes)) for i in range(count - order)]
+    words = restore(words, prediction, 32 if view == 1 else 64 if view == 0 and is_float else 0)
+    if view == 1:
+        words = [struct.unpack("<Q", struct.pack("<d", struct.unpack("<f", struct.pack("<I", word))[0]))[0]
+                 for word in words]
+    elif view == 2:
+        words = [struct.unpack("<Q", struct.pack("<d", float(signed(word)) / 10.0**decimals))[0] for word in words]
+    elif view == 3:
+        words = [dictionary[word] for word in words]
+    return words
+
+
+def texts(cursor, count):
+    if count == 0:
+        return []
+    mode = cursor.unpack("B")[0]
+    distinct = cursor.varint() if mode == 1 else count
+    lengths = numbers(cursor, distinct)
+    content = Cursor(stream(cursor, sum(lengths)))
+    found = [content.take(length) for length in lengths]
+    return [found[index] for index in numbers(cursor, count)] if mode == 1 else found
 
 
 def values_of_kind(cursor, kind, count):
     if kind == NULL:
         return [0] * count
-    if kind == FLOAT64:
-        planes = cursor.take(8 * count)
-        return [int.from_bytes(planes[i::count], "little") for i in range(count)]
-    if kind == INT64:
-        return integers(cursor, count)
+    if kind in (FLOAT64, INT64):
+        return numbers(cursor, count, kind == FLOAT64)
     if kind == BOOL:
-        packed = cursor.take((count + 7) // 8)
+        packed = stream(cursor, (count + 7) // 8)
         return [packed[i // 8] >> i % 8 & 1 for i in range(count)]
-    lengths = [cursor.varint() for _ in range(count)]
-    return [cursor.take(length) for length in lengths]
+    return texts(cursor, count)
 
 
 def column(cursor, rows):
     tag = cursor.unpack("B")[0]
     if tag != MIXED:
         return [(tag, value) for value in values_of_kind(cursor, tag, rows)]
-    kinds = cursor.take(rows)
+    kinds = stream(cursor, rows)
     by_kind = {kind: iter(values_of_kind(cursor, kind, kinds.count(kind))) for kind in range(6)}
     return [(kind, next(by_kind[kind])) for kind in kinds]
 
@@ -104,14 +166,23 @@ def column(cursor, rows):
 def chunk_rows(data, keys):
     cursor = Cursor(open_envelope(data))
     rows, columns = cursor.varint(), cursor.varint()
-    sequences, steps, times = (integers(cursor, rows) for _ in range(3))
+    index_lengths = [cursor.varint() for _ in range(3)]
+    heads = [(keys[cursor.varint()], cursor.varint()) for _ in range(columns)]
+    sequences, steps, times = (whole(cursor, length, numbers, rows) for length in index_lengths)
     values = [{} for _ in range(rows)]
-    for _ in range(columns):
-        key = keys[cursor.varint()]
-        for row, value in zip(values, column(cursor, rows)):
+    for key, length in heads:
+        for row, value in zip(values, whole(cursor, length, column, rows)):
             row[key] = value
     assert cursor.at == len(cursor.data)
     return {s: (signed(step), signed(time), v) for s, step, time, v in zip(sequences, steps, times, values)}
+
+
+def whole(cursor, length, read, rows):
+    """What stands in the next `length` bytes, and it takes all of them."""
+    part = Cursor(cursor.take(length))
+    result = read(part, rows)
+    assert part.at == length
+    return result
 
 
 def check_stats(row, decoded):

@@ -10,6 +10,7 @@
 #include "ranklog/schema/history.hpp"
 #include "ranklog/schema/naming.hpp"
 #include "sample_rows.hpp"
+#include "sample_series.hpp"
 #include "support/rank_file_builder.hpp"
 #include "support/temp_dir.hpp"
 
@@ -127,6 +128,20 @@ void log_some_of_everything(Sample& sample, std::int64_t first_step, bool seal) 
         {"b", "files/b", 0, "", ""}}});
 }
 
+// Enough rows at once that columns are compressed one by one, and few enough that the chunk is one frame.
+void log_every_encoding(Sample& sample) {
+  std::int64_t step = 10'000;
+  for (const std::size_t rows : {1500, 40}) {
+    std::mt19937_64 random(rows);
+    for (std::size_t row = 0; row < rows; ++row) {
+      RankFileBuilder::Fields fields;
+      for (const Series& series : kSeries) fields.emplace_back(series.name, series.value(row, random));
+      sample.row(step++, fields);
+    }
+    sample.builder().seal();
+  }
+}
+
 void write(const fs::path& folder) {
   Json expected;
   Identity first = identity_of_rank(0, 2);
@@ -136,6 +151,7 @@ void write(const fs::path& folder) {
   log_some_of_everything(finished, 0, true);
   log_some_of_everything(finished, 1000, true);
   finished.row(5, {{"mixed", "back in steps"}});
+  log_every_encoding(finished);
   finished.builder().finish(EndState::kFailed, 3);
 
   Identity second = identity_of_rank(0, 2);
