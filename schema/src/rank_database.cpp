@@ -9,8 +9,9 @@
 #include <thread>
 #include <type_traits>
 
+#include "chunk_insert.hpp"
+#include "compaction.hpp"
 #include "rank_schema.hpp"
-#include "ranklog/schema/chunk_codec.hpp"
 #include "sqlite.hpp"
 
 namespace ranklog {
@@ -34,20 +35,6 @@ void create_exclusively(const std::filesystem::path& path) {
                 "'" + path.string() + "' exists already and is never opened for writing again");
   }
   throw Error(ErrorCode::kIo, "cannot create '" + path.string() + "': " + errno_text(error));
-}
-
-struct EncodedChunk {
-  RowGroupInfo info;
-  std::string stats;
-  std::string data;
-};
-
-EncodedChunk encode(const RowGroup& group) {
-  EncodedChunk chunk;
-  chunk.info = describe(group);
-  chunk.stats = encode_stats(chunk.info);
-  chunk.data = encode_chunk(group);
-  return chunk;
 }
 
 std::int64_t as_signed(std::uint64_t value) {
@@ -78,7 +65,6 @@ struct RankDatabase::Impl {
   void prepare_statements();
   [[nodiscard]] std::string leave_wal();
   void insert_keys(const std::vector<KeyPath>& keys);
-  void insert_chunk(std::int64_t id, const EncodedChunk& chunk);
   void insert(const Operation& operation, const ConfigEntry& entry);
   void insert(const Operation& operation, const MetricDefinition& metric);
   void insert(const Operation& operation, const SummaryOverride& entry);
@@ -88,7 +74,7 @@ struct RankDatabase::Impl {
   // What has been committed.
   struct Totals {
     std::int64_t keys = 0;
-    std::int64_t chunks = 0;
+    std::int64_t chunks = 0;  // the greatest id
     std::uint64_t rows = 0;
     std::optional<std::int64_t> last_step;
   };
@@ -97,15 +83,14 @@ struct RankDatabase::Impl {
   Connection connection;
   Statement set_meta, add_key, add_chunk, add_config, add_metric, add_summary, add_event, add_artifact,
       add_artifact_file;
+  ChunkEncoder encoder;
   Totals totals;
 };
 
 void RankDatabase::Impl::prepare_statements() {
   set_meta = connection.prepare(kSetMeta);
   add_key = connection.prepare("INSERT INTO key(id, path) VALUES(?1, ?2)");
-  add_chunk = connection.prepare(
-      "INSERT INTO chunk(id, rows, first_sequence, last_sequence, min_step, max_step, min_time_ns, "
-      "max_time_ns, stats, data) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+  add_chunk = connection.prepare(kInsertChunk);
   add_config = connection.prepare(
       "INSERT INTO config(key, position, json) VALUES(?1, (SELECT count(*) FROM config), ?2) "
       "ON CONFLICT(key) DO UPDATE SET json = excluded.json");
@@ -130,14 +115,6 @@ void RankDatabase::Impl::prepare_statements() {
 void RankDatabase::Impl::insert_keys(const std::vector<KeyPath>& keys) {
   std::int64_t id = totals.keys;
   for (const KeyPath& key : keys) add_key.run(id++, key.display());
-}
-
-void RankDatabase::Impl::insert_chunk(std::int64_t id, const EncodedChunk& chunk) {
-  const RowGroupInfo& info = chunk.info;
-  add_chunk.bind_blob(9, chunk.stats);
-  add_chunk.bind_blob(10, chunk.data);
-  add_chunk.run(id, as_signed(info.rows), as_signed(info.first_sequence), as_signed(info.last_sequence),
-                info.min_step, info.max_step, info.min_time_ns, info.max_time_ns);
 }
 
 void RankDatabase::Impl::insert(const Operation&, const ConfigEntry& entry) {
@@ -203,14 +180,14 @@ void RankDatabase::commit(const SealBatch& batch) {
   Impl& db = *impl_;
   std::vector<EncodedChunk> chunks;
   chunks.reserve(batch.groups.size());
-  for (const RowGroup& group : batch.groups) chunks.push_back(encode(group));
+  for (const RowGroup& group : batch.groups) chunks.push_back(encode(group, db.encoder));
 
   Impl::Totals totals = db.totals;
   Transaction transaction(db.connection);
   db.insert_keys(batch.new_keys);
   totals.keys += static_cast<std::int64_t>(batch.new_keys.size());
   for (const EncodedChunk& chunk : chunks) {
-    db.insert_chunk(++totals.chunks, chunk);
+    ranklog::insert(db.add_chunk, ++totals.chunks, chunk);
     totals.rows += chunk.info.rows;
     if (chunk.info.rows != 0) {
       totals.last_step = std::max(totals.last_step.value_or(chunk.info.max_step), chunk.info.max_step);
@@ -240,11 +217,16 @@ std::string RankDatabase::Impl::leave_wal() {
   }
 }
 
+void RankDatabase::merge_small_chunks(std::chrono::steady_clock::time_point deadline) {
+  (void)ranklog::merge_small_chunks(impl_->connection, deadline);
+}
+
 // Out of WAL mode first, so that the end record reaches the database file itself, and last: a file that says
 // that it has ended is complete without a WAL.
 void RankDatabase::finish(EndState state, std::optional<int> exit_code, std::int64_t end_time_ns) {
   Impl& db = *impl_;
   const std::string reason = db.leave_wal();
+  if (reason.empty()) reclaim_space(db.connection);
   Transaction transaction(db.connection);
   db.set_meta.run(kMetaEndTime, end_time_ns);
   db.set_meta.run(kMetaHeartbeat, end_time_ns);

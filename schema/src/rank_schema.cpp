@@ -187,7 +187,7 @@ Meta read_meta(Connection& connection) {
   info.dropped_rows = rows.count(kMetaDroppedRows);
   info.last_step = rows.integer(kMetaLastStep);
   meta.watermark = static_cast<std::uint64_t>(rows.required_integer(kMetaWatermark));
-  meta.chunks = rows.count(kMetaChunks);
+  meta.chunks = {rows.count(kMetaChunks), info.rows};
   return meta;
 }
 

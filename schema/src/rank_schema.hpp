@@ -35,10 +35,16 @@ inline constexpr std::string_view kSetMeta =
     "INSERT INTO meta(name, value) VALUES(?1, ?2) "
     "ON CONFLICT(name) DO UPDATE SET value = excluded.value";
 
+// What there must be in the table `chunk`.
+struct ChunkTotals {
+  std::uint64_t greatest_id = 0;
+  std::uint64_t rows = 0;
+};
+
 struct Meta {
   FileInfo info;  // without stored_bytes
   std::uint64_t watermark = 0;
-  std::uint64_t chunks = 0;
+  ChunkTotals chunks;
 };
 // Throws Error (kDamaged) if what every file has is not there.
 [[nodiscard]] Meta read_meta(Connection& connection);

@@ -33,6 +33,13 @@ void replace_or_add(std::vector<T>& entries, const T& entry, Name T::* name) {
   }
 }
 
+RowGroup decode_chunk_of(Connection& connection, std::int64_t id) {
+  Statement statement = connection.prepare("SELECT data FROM chunk WHERE id = ?1");
+  statement.bind(1, id);
+  if (!statement.step()) throw Error(ErrorCode::kDamaged, "it is missing");
+  return decode_chunk(statement.blob(0));
+}
+
 constexpr std::string_view kChunkColumns =
     "SELECT id, rows, first_sequence, last_sequence, min_step, max_step, min_time_ns, max_time_ns, "
     "length(stats) + length(data), stats FROM chunk ";
@@ -58,7 +65,7 @@ std::optional<RowGroupInfo> read_chunk_info(Connection& connection, const Statem
     damage.push_back({place + ", statistics", error.what()});
   }
   try {
-    RowGroupInfo described = describe(read_chunk(connection, info.id));
+    RowGroupInfo described = describe(decode_chunk_of(connection, info.id));
     described.id = info.id;
     described.stored_bytes = info.stored_bytes;
     return described;
@@ -69,21 +76,20 @@ std::optional<RowGroupInfo> read_chunk_info(Connection& connection, const Statem
 }
 
 // One by one, after a page of the table's tree could not be read: the others still can.
-std::vector<RowGroupInfo> search_chunks(Connection& connection, std::uint64_t chunks,
+std::vector<RowGroupInfo> search_chunks(Connection& connection, ChunkTotals expected,
                                         std::vector<Damage>& damage) {
-  // More than fit in the file would only be a damaged count.
+  // More than fit in the file would only be a damaged number.
   constexpr std::int64_t kMostChunksAPage = 64;
   const std::int64_t pages = connection.query_integer("PRAGMA page_count");
-  const auto last = std::min(chunks, static_cast<std::uint64_t>(pages * kMostChunksAPage));
+  const auto last = std::min(expected.greatest_id, static_cast<std::uint64_t>(pages * kMostChunksAPage));
   std::vector<RowGroupInfo> found;
+  std::uint64_t rows = 0;
   Statement statement = connection.prepare(std::string(kChunkColumns) + "WHERE id = ?1");
   for (std::uint64_t id = 1; id <= last; ++id) {
     try {
       statement.bind(1, static_cast<std::int64_t>(id));
       if (statement.step()) {
         if (auto info = read_chunk_info(connection, statement, damage)) found.push_back(std::move(*info));
-      } else {
-        damage.push_back({"chunk " + std::to_string(id), "it is missing"});
       }
     } catch (const SqliteError& error) {
       if (error.code() != ErrorCode::kDamaged) throw;
@@ -91,7 +97,50 @@ std::vector<RowGroupInfo> search_chunks(Connection& connection, std::uint64_t ch
     }
     statement.reset();
   }
+  for (const RowGroupInfo& info : found) rows += info.rows;
+  if (rows < expected.rows) {
+    damage.push_back({"table chunk", std::to_string(expected.rows - rows) + " rows are missing"});
+  }
   return found;
+}
+
+bool is_described_by(const RowGroup& group, const RowGroupInfo& info) {
+  const auto same_key = [](const Column& column, const SeriesStats& series) {
+    return column.key() == series.key;
+  };
+  return std::ranges::equal(group.columns, info.series, same_key);
+}
+
+// The rows that `info` describes, of a chunk that may hold more of the same series.
+RowGroup take_part(const RowGroup& whole, const RowGroupInfo& info) {
+  RowGroup part;
+  for (const Column& column : whole.columns) part.columns.emplace_back(column.key());
+  for (std::size_t row = 0; row < whole.rows(); ++row) {
+    if (whole.sequence[row] < info.first_sequence || whole.sequence[row] > info.last_sequence) continue;
+    part.sequence.push_back(whole.sequence[row]);
+    part.step.push_back(whole.step[row]);
+    part.time_ns.push_back(whole.time_ns[row]);
+    for (std::size_t i = 0; i < part.columns.size(); ++i) {
+      part.columns[i].push_back(whole.columns[i].at(row));
+    }
+  }
+  return part;
+}
+
+// Where the rows of a chunk went that is no longer there by itself. Empty if they are nowhere.
+std::optional<RowGroup> find_merged(Connection& connection, const RowGroupInfo& info) {
+  Statement statement = connection.prepare(
+      "SELECT data FROM chunk WHERE first_sequence <= ?1 AND last_sequence >= ?2 AND rows > ?3");
+  statement.bind(1, static_cast<std::int64_t>(info.first_sequence));
+  statement.bind(2, static_cast<std::int64_t>(info.last_sequence));
+  statement.bind(3, static_cast<std::int64_t>(info.rows));
+  while (statement.step()) {
+    const RowGroup whole = decode_chunk(statement.blob(0));
+    if (!is_described_by(whole, info)) continue;
+    RowGroup part = take_part(whole, info);
+    if (part.rows() == info.rows) return part;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -136,7 +185,7 @@ void read_metrics(Connection& connection, std::vector<MetricDefinition>& metrics
                });
 }
 
-std::vector<RowGroupInfo> read_chunk_index(Connection& connection, std::uint64_t chunks,
+std::vector<RowGroupInfo> read_chunk_index(Connection& connection, ChunkTotals expected,
                                            std::vector<Damage>& damage) {
   std::vector<Damage> found_damage;
   std::vector<RowGroupInfo> found;
@@ -148,17 +197,27 @@ std::vector<RowGroupInfo> read_chunk_index(Connection& connection, std::uint64_t
   } catch (const SqliteError& error) {
     if (error.code() != ErrorCode::kDamaged) throw;
     found_damage.clear();
-    found = search_chunks(connection, chunks, found_damage);
+    found = search_chunks(connection, expected, found_damage);
   }
   damage.insert(damage.end(), found_damage.begin(), found_damage.end());
   return found;
 }
 
-RowGroup read_chunk(Connection& connection, std::int64_t id) {
-  Statement statement = connection.prepare("SELECT data FROM chunk WHERE id = ?1");
-  statement.bind(1, id);
-  if (!statement.step()) throw Error(ErrorCode::kDamaged, "it is missing");
-  return decode_chunk(statement.blob(0));
+RowGroup read_chunk(Connection& connection, const RowGroupInfo& info) {
+  std::string reason = "it is missing";
+  try {
+    RowGroup group = decode_chunk_of(connection, info.id);
+    const bool same = group.rows() == info.rows && is_described_by(group, info) &&
+                      (info.rows == 0 || (std::ranges::min(group.sequence) == info.first_sequence &&
+                                          std::ranges::max(group.sequence) == info.last_sequence));
+    if (same) return group;
+    reason = "its rows or keys differ from what the index says";
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kDamaged) throw;
+    reason = error.what();
+  }
+  if (auto part = find_merged(connection, info)) return std::move(*part);
+  throw Error(ErrorCode::kDamaged, reason);
 }
 
 void read_events(Connection& connection, std::uint64_t watermark, std::vector<Event>& events) {

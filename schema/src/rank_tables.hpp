@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "key_table.hpp"
+#include "rank_schema.hpp"
 #include "ranklog/schema/rank_file.hpp"
 #include "sqlite.hpp"
 
@@ -17,12 +18,12 @@ void read_metrics(Connection& connection, std::vector<MetricDefinition>& metrics
                   std::vector<Damage>& damage);
 void read_summary(Connection& connection, std::vector<SummaryOverride>& entries, std::vector<Damage>& damage);
 
-// All chunks that can be found, by id; `chunks` is how many there should be. A chunk whose statistics are
-// damaged is described anew from its data.
-[[nodiscard]] std::vector<RowGroupInfo> read_chunk_index(Connection& connection, std::uint64_t chunks,
+// All chunks that can be found, by id. A chunk whose statistics are damaged is described anew from its data.
+[[nodiscard]] std::vector<RowGroupInfo> read_chunk_index(Connection& connection, ChunkTotals expected,
                                                          std::vector<Damage>& damage);
-// Throws Error (kDamaged).
-[[nodiscard]] RowGroup read_chunk(Connection& connection, std::int64_t id);
+// The rows of a chunk, also if it has become part of a greater one since it was described. Throws Error
+// (kDamaged).
+[[nodiscard]] RowGroup read_chunk(Connection& connection, const RowGroupInfo& info);
 
 // Up to and including sequence `watermark`. They throw at the first row that cannot be read; what has been
 // read by then stays.

@@ -7,11 +7,6 @@
 namespace ranklog {
 namespace {
 
-// Far below the limits of a chunk (chunk_codec.hpp), and few enough to decode in a blink.
-constexpr std::size_t kMaxGroupRows = 4096;
-constexpr std::size_t kMaxGroupValues = std::size_t{1} << 20;
-constexpr std::size_t kMaxGroupTextBytes = std::size_t{1} << 26;
-
 bool is_full(const RowGroup& group, std::size_t text_bytes) {
   return group.rows() >= kMaxGroupRows || group.rows() * group.columns.size() >= kMaxGroupValues ||
          text_bytes >= kMaxGroupTextBytes;

@@ -67,6 +67,11 @@ RankFileBuilder& RankFileBuilder::seal() {
   return *this;
 }
 
+RankFileBuilder& RankFileBuilder::merge_small_chunks(std::chrono::steady_clock::time_point deadline) {
+  database_->merge_small_chunks(deadline);
+  return *this;
+}
+
 RankFileBuilder& RankFileBuilder::next_segment() {
   ++segment_;
   return *this;

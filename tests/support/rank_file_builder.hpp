@@ -7,6 +7,7 @@
 //   file.row(1, {{"loss", 0.25}});   // stays in the tail
 //   file.finish();                   // or not: the file is then as a dead writer leaves it
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -41,6 +42,9 @@ class RankFileBuilder {
   RankFileBuilder& seal();
   // The commit without removing the segment, as if the writer had died in between.
   RankFileBuilder& commit_only();
+  // As far as it goes before `deadline`.
+  RankFileBuilder& merge_small_chunks(
+      std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max());
   // Later records go to a new segment.
   RankFileBuilder& next_segment();
   // Seals, ends the file, and closes it.

@@ -19,6 +19,8 @@ constexpr milliseconds kFirstBackoff{100};
 constexpr milliseconds kLongestBackoff{5000};
 // How long the end of a file is tried again while the disk refuses.
 constexpr milliseconds kEndPatience{3000};
+// Merging is a nicety: a process that wants to end is not held up by it for longer.
+constexpr milliseconds kMergePatience{2000};
 // Readers elsewhere take a file that has not changed for ten minutes for a dead one's.
 constexpr std::chrono::seconds kHeartbeat{60};
 constexpr std::chrono::seconds kReportInterval{60};
@@ -275,6 +277,7 @@ void Sealer::end() {
     recorder_.abandon();
   } else if (record) {
     try {
+      database_->merge_small_chunks(std::min(deadline, steady_clock::now() + kMergePatience));
       database_->finish(record->state, record->exit_code, unix_time_ns());
     } catch (const std::exception& error) {
       trouble = error.what();

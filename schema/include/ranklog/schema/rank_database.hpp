@@ -1,6 +1,7 @@
 #pragma once
 // The writing side of one rank's SQLite file. Used by one thread, the writer's.
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -38,6 +39,9 @@ class RankDatabase {
   ~RankDatabase();  // closes; the file stays readable as "not ended"
 
   void commit(const SealBatch& batch);
+  // Makes one chunk of several that are small and have the same keys, as far as that goes by `deadline`.
+  // Views that readers hold stay as they were.
+  void merge_small_chunks(std::chrono::steady_clock::time_point deadline);
   // Writes the end record and makes the database file complete by itself (no WAL left). Call after the last
   // commit.
   void finish(EndState state, std::optional<int> exit_code, std::int64_t end_time_ns);
@@ -47,5 +51,15 @@ class RankDatabase {
   explicit RankDatabase(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+struct Compaction {
+  std::uint64_t chunks_before = 0;
+  std::uint64_t chunks_after = 0;
+};
+
+// Merges small chunks of a file that has ended, and gives their space back. Its rows stay what they are;
+// chunks that cannot be read stay, too. Throws Error: kBusy (not ended, or in use), and as RankFile::open()
+// does.
+Compaction compact_rank_file(const std::filesystem::path& path);
 
 }  // namespace ranklog

@@ -55,6 +55,12 @@ class Column {
   std::vector<std::string> texts_;
 };
 
+// A group that has grown to this is followed by another: below the limits of a chunk (chunk_codec.hpp), few
+// enough to merge thousands of ranks in bounded memory, and enough that larger chunks take hardly less space.
+inline constexpr std::size_t kMaxGroupRows = 4096;
+inline constexpr std::size_t kMaxGroupValues = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxGroupTextBytes = std::size_t{1} << 26;
+
 struct RowGroup {
   // One entry a row. `sequence` numbers the log() calls of the file from 1, in the order in which they
   // returned; times are Unix nanoseconds on the rank's own clock.

@@ -1,0 +1,136 @@
+#include "compaction.hpp"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "chunk_insert.hpp"
+#include "rank_tables.hpp"
+
+namespace ranklog {
+namespace {
+
+// Neighbours in the order in which they were sealed, to become one chunk.
+using Run = std::vector<RowGroupInfo>;
+
+std::uint64_t rows_of(const Run& run) {
+  std::uint64_t rows = 0;
+  for (const RowGroupInfo& info : run) rows += info.rows;
+  return rows;
+}
+
+std::vector<KeyId> keys_of(const RowGroupInfo& info) {
+  std::vector<KeyId> keys;
+  keys.reserve(info.series.size());
+  for (const SeriesStats& series : info.series) keys.push_back(series.key);
+  return keys;
+}
+
+// Rows of two chunks must not change places: a run holds ascending ranges of sequence numbers.
+bool fits(const Run& run, const RowGroupInfo& info) {
+  return run.back().last_sequence < info.first_sequence && rows_of(run) + info.rows <= kMaxGroupRows &&
+         (rows_of(run) + info.rows) * info.series.size() <= kMaxGroupValues;
+}
+
+std::vector<Run> plan_runs(Connection& connection, Compaction& result) {
+  std::vector<Damage> ignored;
+  const std::vector<RowGroupInfo> chunks = read_chunk_index(connection, {}, ignored);
+  std::map<std::vector<KeyId>, Run> open;
+  std::vector<Run> runs;
+  for (const RowGroupInfo& info : chunks) {
+    Run& run = open[keys_of(info)];
+    if (!run.empty() && !fits(run, info)) runs.push_back(std::exchange(run, {}));
+    run.push_back(info);
+  }
+  for (auto& [keys, run] : open) runs.push_back(std::move(run));
+  std::erase_if(runs, [](const Run& run) { return run.size() < 2; });
+  result.chunks_before = result.chunks_after = chunks.size();
+  return runs;
+}
+
+void append(RowGroup& group, const RowGroup& more) {
+  group.sequence.insert(group.sequence.end(), more.sequence.begin(), more.sequence.end());
+  group.step.insert(group.step.end(), more.step.begin(), more.step.end());
+  group.time_ns.insert(group.time_ns.end(), more.time_ns.begin(), more.time_ns.end());
+  for (std::size_t i = 0; i < group.columns.size(); ++i) {
+    for (std::size_t row = 0; row < more.rows(); ++row) group.columns[i].push_back(more.columns[i].at(row));
+  }
+}
+
+std::uint64_t text_bytes_of(const RowGroup& group) {
+  std::uint64_t bytes = 0;
+  for (const Column& column : group.columns) {
+    for (const std::string& text : column.texts()) bytes += text.size();
+  }
+  return bytes;
+}
+
+// Empty if a chunk of the run cannot be read, or the texts would be too much for one.
+RowGroup load(Connection& connection, const Run& run) {
+  RowGroup group;
+  std::uint64_t text_bytes = 0;
+  try {
+    for (const RowGroupInfo& info : run) {
+      RowGroup part = read_chunk(connection, info);
+      text_bytes += text_bytes_of(part);
+      if (text_bytes > kMaxGroupTextBytes) return {};
+      if (group.columns.empty()) {
+        group = std::move(part);
+      } else {
+        append(group, part);
+      }
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kDamaged) throw;
+    return {};
+  }
+  return group;
+}
+
+// The first chunk's id stays; the sum of rows does, too.
+bool merge(Connection& connection, const Run& run) {
+  const RowGroup group = load(connection, run);
+  if (group.columns.empty()) return false;
+  ChunkEncoder encoder;
+  const EncodedChunk chunk = encode(group, encoder);
+  Transaction transaction(connection);
+  Statement remove = connection.prepare("DELETE FROM chunk WHERE id = ?1");
+  for (const RowGroupInfo& info : run) remove.run(info.id);
+  Statement add = connection.prepare(kInsertChunk);
+  insert(add, run.front().id, chunk);
+  transaction.commit();
+  return true;
+}
+
+}  // namespace
+
+Compaction merge_small_chunks(Connection& connection, std::chrono::steady_clock::time_point deadline) {
+  Compaction result;
+  for (const Run& run : plan_runs(connection, result)) {
+    if (std::chrono::steady_clock::now() >= deadline) break;
+    if (merge(connection, run)) result.chunks_after -= run.size() - 1;
+  }
+  return result;
+}
+
+void reclaim_space(Connection& connection) {
+  constexpr std::int64_t kMostPages = 16'384;  // 64 MiB: a second's work
+  const std::int64_t pages = connection.query_integer("PRAGMA page_count");
+  const std::int64_t unused = connection.query_integer("PRAGMA freelist_count");
+  if (unused > pages / 16 && pages <= kMostPages) connection.execute("VACUUM");
+}
+
+Compaction compact_rank_file(const std::filesystem::path& path) {
+  if (!RankFile::open(path).info().end_time_ns) {
+    throw Error(ErrorCode::kBusy, "'" + path.string() + "' has not ended: its writer may be at work",
+                "compact it after its run has finished");
+  }
+  constexpr int kBusyTimeoutMs = 5000;
+  Connection connection(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, kBusyTimeoutMs);
+  connection.execute("PRAGMA synchronous = EXTRA");
+  const Compaction result = merge_small_chunks(connection, std::chrono::steady_clock::time_point::max());
+  reclaim_space(connection);
+  return result;
+}
+
+}  // namespace ranklog

@@ -1,0 +1,20 @@
+#pragma once
+// Small chunks of the same keys, made one.
+
+#include <chrono>
+
+#include "ranklog/schema/rank_database.hpp"
+#include "sqlite.hpp"
+
+namespace ranklog {
+
+// Merges neighbouring chunks of one set of keys as long as they stay below a full chunk's rows; each merger
+// is a transaction of its own, and none begins after `deadline`. Chunks that cannot be read are left as they
+// are. Throws Error (kIo, kBusy): what was merged by then stays.
+Compaction merge_small_chunks(Connection& connection, std::chrono::steady_clock::time_point deadline);
+
+// Gives the space of removed chunks back to the file system, if it is worth rewriting the file. Outside WAL
+// mode.
+void reclaim_space(Connection& connection);
+
+}  // namespace ranklog
