@@ -71,7 +71,10 @@ void read_records(const TailSegment& segment, std::string_view bytes, std::size_
       std::visit([&](auto& body) { collector.add(std::move(body)); }, *record);
     }
     const std::size_t damaged_at = header_bytes + reader.position();
-    if (reader.at_end() || !reader.skip_damage()) return;
+    if (reader.at_end() || !reader.skip_damage()) {
+      collector.add_bytes(damaged_at);  // what is reserved behind the last record holds nothing
+      return;
+    }
     collector.add_damage(describe_place(segment, damaged_at), "checksum mismatch; later records are read");
   }
 }
@@ -83,7 +86,6 @@ void read_segment(const TailSegment& segment, const Identity& identity, TailColl
   }
   try {
     const std::string bytes = read_up_to(segment.file, kMostBytes, segment.path);
-    collector.add_bytes(bytes.size());
     if (bytes.size() == kMostBytes) {
       collector.add_damage(describe_place(segment, kMostBytes), "it is too long; what follows is left out");
     }

@@ -15,7 +15,7 @@ class RecorderTest : public ::testing::Test {
  protected:
   std::shared_ptr<TailSegment> make_segment(const char* name) {
     int error = 0;
-    return TailSegment::create(dir_ / name, encode_tail_header("token", 0), error);
+    return TailSegment::create(dir_ / name, encode_tail_header("token", 0), TailMode::kAppend, error);
   }
   static LogStatus log_one(Recorder& recorder) {
     const Field field{"i", 1};

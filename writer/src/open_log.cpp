@@ -117,6 +117,7 @@ Sealer::Settings sealer_settings(const Settings& settings, const fs::path& path,
   Sealer::Settings result;
   result.rank_file = path;
   result.tail_header = encode_tail_header(identity.launch_token, identity.rank);
+  result.tail_mode = choose_tail_mode(path.parent_path(), lookup(environment, "RANKLOG_TAIL")).mode;
   result.sync_interval = std::max(settings.options.sync_interval, std::chrono::milliseconds(1));
   result.seal_interval = settings.options.seal_interval;
   result.silent = is_true(lookup(environment, "WANDB_SILENT").value_or(""));
@@ -133,7 +134,7 @@ std::shared_ptr<TailSegment> create_first_segment(OpenLog& log, Sealer::Settings
     log.first_segment = tail_segment_path(log.path, index);
     settings.next_segment = index + 1;
     int error = 0;
-    auto segment = TailSegment::create(log.first_segment, settings.tail_header, error);
+    auto segment = TailSegment::create(log.first_segment, settings.tail_header, settings.tail_mode, error);
     if (segment) return segment;
     const auto path = std::exchange(log.first_segment, {});
     if (error != EEXIST) throw_io("create", path, error);

@@ -187,7 +187,7 @@ std::shared_ptr<TailSegment> Sealer::create_segment(int& error) {
   std::shared_ptr<TailSegment> segment;
   do {
     segment = TailSegment::create(tail_segment_path(settings_.rank_file, next_segment_++),
-                                  settings_.tail_header, error);
+                                  settings_.tail_header, settings_.tail_mode, error);
   } while (error == EEXIST);
   return segment;
 }

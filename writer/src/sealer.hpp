@@ -25,6 +25,7 @@ class Sealer {
   struct Settings {
     std::filesystem::path rank_file;
     std::string tail_header;
+    TailMode tail_mode = TailMode::kAppend;
     unsigned next_segment = 2;
     std::chrono::milliseconds sync_interval{1000};
     std::chrono::milliseconds seal_interval{30000};

@@ -124,8 +124,10 @@ class ArtifactBuilder {
 // loss costs at most `sync_interval`; after flush() returned durable nothing is lost. Destroying an
 // unfinished writer keeps everything and leaves the file as "not ended".
 //
-// Cost: log() copies the row into memory and appends it to the tail with one small write; no encoding,
-// compression, SQLite call or fsync on the calling thread.
+// Cost: log() copies the row into memory and into the tail: a shared mapping where space can be reserved
+// (ext4, xfs, tmpfs), one small write elsewhere (RANKLOG_TAIL=mapped|append forces one). No encoding,
+// compression, SQLite call or fsync on the calling thread. A disk that hangs altogether can still hold up a
+// page fault or that write; a log folder in memory-backed storage (tmpfs) cannot.
 class Writer {
  public:
   // Throws Error: kUsage (contradicting variables, no id for several ranks), kIo (folder not writable),
