@@ -1,9 +1,10 @@
 #include "ranklog/schema/tail.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "bytes.hpp"
-#include "envelope.hpp"
+#include "crc32c.hpp"
 #include "operation_json.hpp"
 
 namespace ranklog {
@@ -30,7 +31,7 @@ class Frame {
                   "log the data as a file of an artifact");
     }
     const auto length = static_cast<std::uint32_t>(payload.size());
-    const std::uint32_t checksum = crc32_of(payload);
+    const std::uint32_t checksum = crc32c_of(payload);
     std::memcpy(out_.data() + start_, &length, sizeof(length));
     std::memcpy(out_.data() + start_ + sizeof(length), &checksum, sizeof(checksum));
   }
@@ -49,7 +50,7 @@ std::string_view payload_at(std::string_view bytes, std::size_t position) {
   const auto checksum = in.fixed<std::uint32_t>();
   if (length == 0 || length > kMaxRecordBytes || length > in.remaining()) return {};
   const std::string_view payload = in.take(length);
-  return crc32_of(payload) == checksum ? payload : std::string_view();
+  return crc32c_of(payload) == checksum ? payload : std::string_view();
 }
 
 void append_value(std::string& out, ValueView value) {
@@ -70,6 +71,22 @@ void append_value(std::string& out, ValueView value) {
       out += value.text();
       return;
   }
+}
+
+// A number in one piece: most fields are one, and they are what log() waits for.
+void append_field(std::string& out, const TailField& field) {
+  const ValueKind kind = field.value.kind();
+  if (kind != ValueKind::kFloat64 && kind != ValueKind::kInt64) {
+    append_fixed(out, field.key);
+    append_value(out, field.value);
+    return;
+  }
+  std::array<char, sizeof(KeyId) + 1 + sizeof(std::uint64_t)> bytes;
+  const std::uint64_t bits = field.value.bits();
+  std::memcpy(bytes.data(), &field.key, sizeof(KeyId));
+  bytes[sizeof(KeyId)] = static_cast<char>(kind);
+  std::memcpy(bytes.data() + sizeof(KeyId) + 1, &bits, sizeof(bits));
+  out.append(bytes.data(), bytes.size());
 }
 
 ValueView read_value(ByteReader& in) {
@@ -187,16 +204,16 @@ void append_key_record(std::string& out, KeyId key, const KeyPath& path) {
 
 void append_row_record(std::string& out, std::uint64_t sequence, std::int64_t step, std::int64_t time_ns,
                        std::span<const TailField> fields) {
+  constexpr std::size_t kFieldBytes = sizeof(KeyId) + 1 + sizeof(std::uint64_t);
+  constexpr std::size_t kRowBytes = 1 + 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t);
   Frame frame(out);
+  out.reserve(out.size() + kRowBytes + fields.size() * kFieldBytes);
   append_fixed(out, kRowRecord);
   append_fixed(out, sequence);
   append_fixed(out, step);
   append_fixed(out, time_ns);
   append_fixed(out, static_cast<std::uint32_t>(fields.size()));
-  for (const TailField& field : fields) {
-    append_fixed(out, field.key);
-    append_value(out, field.value);
-  }
+  for (const TailField& field : fields) append_field(out, field);
   frame.close();
 }
 

@@ -220,13 +220,22 @@ def as_number(value):
 # --- Section 6: the tail
 
 
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
 def frames(data):
     """The payloads up to a torn end."""
     at = 0
     while at + 8 <= len(data):
         length, checksum = struct.unpack_from("<II", data, at)
         payload = data[at + 8:at + 8 + length]
-        if length == 0 or len(payload) < length or zlib.crc32(payload) != checksum:
+        if length == 0 or len(payload) < length or crc32c(payload) != checksum:
             return
         yield payload
         at += 8 + length

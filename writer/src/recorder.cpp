@@ -21,10 +21,23 @@ Recorder::Recorder(Limits limits, std::int64_t next_step, std::shared_ptr<TailSe
 
 LogStatus Recorder::log(std::optional<std::int64_t> step, std::span<const Field> fields) noexcept {
   return log_row(step, fields.size(), [&](std::size_t i) {
-    const auto key = keys_.intern(fields[i].key);
+    const auto key = intern_at(i, fields[i].key);
     if (key) add_field(*key, fields[i].value);
     return key.has_value();
   });
+}
+
+// Rows mostly have the keys of the row before, in the same places: then a comparison does for a look-up.
+std::optional<KeyId> Recorder::intern_at(std::size_t position, std::string_view name) {
+  if (position >= expected_keys_.size()) expected_keys_.resize(position + 1);
+  ExpectedKey& expected = expected_keys_[position];
+  if (expected.id && expected.name == name) return expected.id;
+  const auto id = keys_.intern(name);
+  if (!id) return std::nullopt;
+  expected.id.reset();
+  expected.name = name;
+  expected.id = id;
+  return id;
 }
 
 LogStatus Recorder::log(std::int64_t step, std::span<const PathField> fields) noexcept {

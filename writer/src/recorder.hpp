@@ -103,6 +103,10 @@ class Recorder {
     std::uint64_t row = 0;         // row that last used it, and where in that row
     std::size_t position = 0;
   };
+  struct ExpectedKey {
+    std::string name;
+    std::optional<KeyId> id;
+  };
   using Lock = std::unique_lock<std::mutex>;
 
   template <class Resolve>
@@ -111,6 +115,7 @@ class Recorder {
   [[nodiscard]] bool has_room() const noexcept;
   [[nodiscard]] bool enough_to_seal() const noexcept;
   LogStatus drop() noexcept;
+  [[nodiscard]] std::optional<KeyId> intern_at(std::size_t position, std::string_view name);
   void begin_row() noexcept;
   void add_field(KeyId key, ValueView value);
   [[nodiscard]] std::optional<std::int64_t> accept_step(std::optional<std::int64_t> step) const noexcept;
@@ -133,7 +138,8 @@ class Recorder {
 
   KeyTable keys_;
   std::size_t keys_taken_ = 0;
-  std::vector<KeyUse> key_uses_;  // by KeyId
+  std::vector<KeyUse> key_uses_;            // by KeyId
+  std::vector<ExpectedKey> expected_keys_;  // by the field's place in a call
   std::uint64_t row_ = 0;
   std::vector<TailField> fields_;  // of the row that is being encoded
 
