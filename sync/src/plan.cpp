@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "artifact_plan.hpp"
+#include "name_rules.hpp"
 #include "ranklog/schema/digest.hpp"
 #include "ranklog/schema/naming.hpp"
 
@@ -82,14 +84,17 @@ PlannedRun plan_run(const PlannedExperiment& planned, int rank, const PlanOption
   run.node = identity.node;
   run.ranks = ranks_stood_for(experiment, planned.strategy, rank);
   run.state = state_of(experiment, newest, options.now_ns, options.stale_seconds);
+  // One that is only silent may be back: longer than this nobody sleeps.
+  constexpr std::int64_t kGivenUpSeconds = 6 * 3'600;
+  run.newest_step_open = state_of(experiment, newest, options.now_ns,
+                                  std::max(options.stale_seconds, kGivenUpSeconds)) == RunState::kRunning;
   run.exit_code = newest.info.exit_code.value_or(0);
   for (const RankSegment* segment : experiment.segments_of(rank)) run.logged_rows += segment->info.rows;
   return run;
 }
 
-void note_missing(PlannedExperiment& planned) {
-  planned.missing_ranks = planned.experiment.missing_ranks();
-  if (planned.strategy != Strategy::kNode) return;
+// Nodes of which ranks were found but not the one that makes their run.
+void note_leaderless_nodes(PlannedExperiment& planned) {
   std::map<int, bool> has_leader;
   for (const int rank : planned.experiment.ranks()) {
     const Identity& identity = identity_of(planned.experiment, rank);
@@ -100,6 +105,36 @@ void note_missing(PlannedExperiment& planned) {
     planned.problems.push_back(
         {ErrorCode::kNotFound,
          "node " + std::to_string(node) + " has no file of its local rank 0 and makes no run"});
+  }
+}
+
+// Nodes of which no rank was found. Which those are, only a uniform number of ranks a node can tell.
+void note_lost_nodes(PlannedExperiment& planned) {
+  const Experiment& experiment = planned.experiment;
+  const int ranks_per_node = experiment.identity().local_world_size;
+  if (ranks_per_node <= 0 || experiment.world_size() % ranks_per_node != 0) return;
+  for (int first = 0; first < experiment.world_size(); first += ranks_per_node) {
+    const auto found = std::ranges::count_if(
+        planned.missing_ranks, [&](int rank) { return rank >= first && rank < first + ranks_per_node; });
+    if (found != ranks_per_node) continue;
+    planned.problems.push_back(
+        {ErrorCode::kNotFound, "there is no file of any rank from " + std::to_string(first) + " to " +
+                                   std::to_string(first + ranks_per_node - 1) + ": their node makes no run"});
+  }
+}
+
+// Ranks whose file is there and cannot be read are named with it; the others by their run that is not made.
+void note_missing(PlannedExperiment& planned, const std::set<int>& unreadable) {
+  if (planned.runs.empty()) return;
+  if (planned.strategy == Strategy::kNode) {
+    note_leaderless_nodes(planned);
+    note_lost_nodes(planned);
+  }
+  if (planned.strategy != Strategy::kAll) return;
+  for (const int rank : planned.missing_ranks) {
+    if (unreadable.contains(rank)) continue;
+    planned.problems.push_back(
+        {ErrorCode::kNotFound, "there is no file of rank " + std::to_string(rank) + ": it makes no run"});
   }
 }
 
@@ -115,22 +150,21 @@ void plan_runs(PlannedExperiment& planned, const PlanOptions& options) {
   if (!planned.runs.empty()) planned.runs.front().owns_artifacts = true;
 }
 
-// What W&B takes as a project; refused here, before anything is asked of a server.
-void check_project(const std::string& project) {
-  constexpr std::size_t kLongest = 128;
-  constexpr std::string_view kForbidden = "/\\#?%:";
-  const std::size_t at = project.find_first_of(kForbidden);
-  const std::string remedy = "name another with -p/--project";
-  if (at != std::string::npos) {
-    throw Error(ErrorCode::kUsage,
-                "W&B takes no project named '" + project + "', for it holds '" + project[at] + "'", remedy);
-  }
-  // W&B counts characters: bytes that do not continue one.
-  const auto length =
-      std::ranges::count_if(project, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-  if (project.empty() || static_cast<std::size_t>(length) > kLongest) {
-    throw Error(ErrorCode::kUsage,
-                "W&B takes names of projects of 1 to 128 characters, not '" + project + "'", remedy);
+// What W&B would refuse is refused here, before anything is asked of a server; a tag is left out, and a name
+// that is only too long is cut, so that the run can go up.
+void check_names(PlannedExperiment& planned) {
+  for (PlannedRun& run : planned.runs) {
+    check_run_id(run.id);
+    for (const std::string& tag : identity_of(planned.experiment, run.rank).tags) {
+      if (is_tag(tag)) continue;
+      planned.problems.push_back(
+          {ErrorCode::kServer,
+           "tag '" + tag + "' of run " + run.id + " is left out: W&B takes tags of 1 to 64 characters"});
+    }
+    const std::string cut = cut_display_name(run.name);
+    if (cut == run.name) continue;
+    planned.warnings.push_back("the name of run " + run.id + " is cut to the 128 characters that W&B takes");
+    run.name = cut;
   }
 }
 
@@ -165,14 +199,16 @@ PlannedExperiment plan_experiment(Experiment&& experiment, const PlanOptions& op
   planned.entity = first_set(options.entity, first_set(identity.entity, options.default_entity));
   planned.project = first_set(options.project, planned.experiment.project);
   check_main_rank(planned, options);
+  planned.missing_ranks = planned.experiment.missing_ranks();
   try {
     check_project(planned.project);
+    plan_runs(planned, options);
+    check_names(planned);
   } catch (const Error& error) {
+    planned.runs.clear();
     planned.problems.push_back({error.code(), error.what()});
     return planned;
   }
-  plan_runs(planned, options);
-  note_missing(planned);
   note_damage(planned);
   try {
     planned.artifacts = plan_artifacts(planned.experiment);
@@ -193,6 +229,47 @@ void place_problem(Plan& plan, const ScanProblem& problem) {
     return;
   }
   plan.problems.push_back(entry);
+}
+
+std::set<int> unreadable_ranks(const std::vector<ScanProblem>& problems, const Experiment& experiment) {
+  std::set<int> ranks;
+  for (const ScanProblem& problem : problems) {
+    const auto name = parse_rank_file_name(problem.path.filename().string());
+    if (name && problem.path.parent_path() == experiment.folder) ranks.insert(name->rank);
+  }
+  return ranks;
+}
+
+// Entities are compared as far as they are known: an empty one is the key's default, which may be any.
+bool is_same_place(const PlannedExperiment& a, const PlannedExperiment& b) {
+  const bool same_entity = a.entity == b.entity || a.entity.empty() || b.entity.empty();
+  return same_entity && a.project == b.project;
+}
+
+// Two experiments in one run would mix their lines.
+void refuse_shared_runs(Plan& plan) {
+  std::map<std::string, std::vector<std::size_t>> by_id;
+  for (std::size_t i = 0; i < plan.experiments.size(); ++i) {
+    for (const PlannedRun& run : plan.experiments[i].runs) by_id[run.id].push_back(i);
+  }
+  std::set<std::size_t> refused;
+  for (const auto& [id, members] : by_id) {
+    for (const std::size_t i : members) {
+      PlannedExperiment& planned = plan.experiments[i];
+      const auto rival = std::ranges::find_if(members, [&](std::size_t other) {
+        return other != i && is_same_place(planned, plan.experiments[other]);
+      });
+      if (rival == members.end()) continue;
+      refused.insert(i);
+      planned.problems.push_back(
+          {ErrorCode::kUsage, "experiments " + planned.experiment.id + " and " +
+                                  plan.experiments[*rival].experiment.id + " would both be run " + id +
+                                  " in " + planned.project +
+                                  "; upload them one by one, each under an id of its own with --id, or in "
+                                  "projects of their own with -p/--project"});
+    }
+  }
+  for (const std::size_t i : refused) plan.experiments[i].runs.clear();
 }
 
 void add_segment(std::string& text, const RankSegment& segment) {
@@ -244,18 +321,27 @@ Plan make_plan(std::span<const std::filesystem::path> inputs, const PlanOptions&
   if (!options.run_id.empty() && runs != 1) {
     throw Error(ErrorCode::kUsage, "--id names one run, and the plan has " + std::to_string(runs));
   }
+  for (PlannedExperiment& planned : plan.experiments) {
+    note_missing(planned, unreadable_ranks(found.problems, planned.experiment));
+  }
   for (const ScanProblem& problem : found.problems) place_problem(plan, problem);
+  refuse_shared_runs(plan);
   return plan;
 }
 
 std::string input_fingerprint(const PlannedExperiment& planned, const PlannedRun& run) {
   // Bumped when the same files are to be uploaded differently.
-  constexpr std::string_view kMergeVersion = "1";
+  constexpr std::string_view kMergeVersion = "2";
   std::string text(kMergeVersion);
   for (const std::string& part : {std::string(to_string(planned.strategy)), std::to_string(run.rank), run.id,
                                   run.name, run.group, run.job_type, std::string(to_string(run.state))}) {
     text += '\n' + part;
   }
+  text += run.newest_step_open ? "\nopen\n" : "\n";
+  // They stand in the run's config.
+  for (const int rank : run.ranks) text += std::to_string(rank) + ' ';
+  text += '\n';
+  for (const int rank : planned.missing_ranks) text += std::to_string(rank) + ' ';
   text += '\n';
   for (const Attempt& attempt : planned.experiment.attempts) {
     for (const RankSegment& segment : attempt.segments) {
