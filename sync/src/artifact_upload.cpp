@@ -183,9 +183,9 @@ std::uint64_t upload_artifacts(const ArtifactTarget& target, const std::vector<P
       if (!concerns_one_item(error.code())) throw;
       if (error.code() != ErrorCode::kDamaged) waiting.insert(name);
       const bool holds_up = waiting.contains(name) && newest[name] != i;
-      faults.push_back(
-          {error.code(),
-           error.what() + std::string(holds_up ? "; later versions of " + name + " wait for it" : "")});
+      std::string why = error.what();
+      if (holds_up) why += "; later versions of " + name + " wait for it";
+      faults.push_back({error.code(), std::move(why)});
     }
   }
   return sent;

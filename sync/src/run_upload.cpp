@@ -107,8 +107,10 @@ class RunUpload {
   void adopt(const RemoteRun& remote) {
     const RecordedRun recorded = recorded_in_config(remote.config);
     claim_ = recorded.claim;
-    adopt_lines_ = patient_count(
-        session_.http, [this] { return ask_line_count(); }, remote.history_lines, claim_ ? claim_->lines : 0);
+    // A state that is there and has no batch says that nothing was sent from here: nothing to wait for.
+    const std::uint64_t expected = claim_ && !known_ ? claim_->lines : 0;
+    const auto ask = [this] { return ask_line_count(); };
+    adopt_lines_ = patient_count(session_.http, ask, remote.history_lines, expected);
     for (const std::int64_t step : recorded.left_out) state_.leave_out(run_.id, std::nullopt, step);
     left_out_ = state_.left_out(run_.id);
   }

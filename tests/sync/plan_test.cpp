@@ -214,6 +214,7 @@ TEST_F(PlanTest, NewestStepOfASilentWriterIsHeldForHours) {
     return std::tuple(run.state, run.newest_step_open,
                       estimate_run(made.experiments.at(0), run, StopFlag{}).steps);
   };
+  EXPECT_NE(plan_text(view_plan(plan(), StopFlag{})).find("held back"), std::string::npos);
   EXPECT_EQ(run_after(60), std::tuple(RunState::kRunning, true, 1U));
   EXPECT_EQ(run_after(3'600), std::tuple(RunState::kCrashed, true, 1U));
   EXPECT_EQ(run_after(7 * 3'600), std::tuple(RunState::kCrashed, false, 2U));
