@@ -183,6 +183,7 @@ HistorySurvey survey_history(RunMerge& merge, const HistoryKnown& known, const s
 
 std::vector<PlanProblem> survey_faults(const HistorySurvey& survey) {
   std::vector<PlanProblem> faults;
+  faults.reserve(survey.damage.size() + survey.overlong_steps.size() + survey.left_out_steps.size());
   for (const Damage& damage : survey.damage) {
     faults.push_back({ErrorCode::kDamaged, "rows are missing: " + damage.place + ": " + damage.reason});
   }

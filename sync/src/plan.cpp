@@ -84,7 +84,7 @@ PlannedRun plan_run(const PlannedExperiment& planned, int rank, const PlanOption
   run.ranks = ranks_stood_for(experiment, planned.strategy, rank);
   run.state = state_of(experiment, newest, options.now_ns, options.stale_seconds);
   // One that is only silent may be back: longer than this nobody sleeps.
-  constexpr std::int64_t kGivenUpSeconds = 6 * 3'600;
+  constexpr std::int64_t kGivenUpSeconds = std::int64_t{6} * 3'600;
   run.newest_step_open = state_of(experiment, newest, options.now_ns,
                                   std::max(options.stale_seconds, kGivenUpSeconds)) == RunState::kRunning;
   run.exit_code = newest.info.exit_code.value_or(0);
