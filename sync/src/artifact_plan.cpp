@@ -40,10 +40,26 @@ std::vector<Record> read_records(const Experiment& experiment) {
   return records;
 }
 
-void merge_aliases(std::vector<std::string>& into, const std::vector<std::string>& from) {
-  for (const std::string& alias : from) {
-    if (std::ranges::find(into, alias) == into.end()) into.push_back(alias);
+// What is logged again: its aliases come on top, its metadata, if it is the same rank's, instead.
+void merge_repeat(Artifact& into, const Artifact& from, bool same_rank) {
+  for (const std::string& alias : from.aliases) {
+    if (std::ranges::find(into.aliases, alias) == into.aliases.end()) into.aliases.push_back(alias);
   }
+  if (same_rank && !from.metadata_json.empty()) into.metadata_json = from.metadata_json;
+}
+
+// An alias names one version of an artifact: the one that was given it last.
+void settle_aliases(std::vector<PlannedArtifact>& planned,
+                    const std::map<std::pair<std::string, std::string>, std::size_t>& owners) {
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    Artifact& artifact = planned[i].artifact;
+    std::erase_if(artifact.aliases,
+                  [&](const std::string& alias) { return owners.at({artifact.name, alias}) != i; });
+  }
+}
+
+std::string short_name(const PlannedArtifact& artifact) {
+  return "artifact " + artifact.artifact.name + " (" + artifact.digest.substr(0, 8) + ")";
 }
 
 PlannedArtifact make_planned(const Experiment& experiment, const Record& record, int ordinal) {
@@ -84,6 +100,8 @@ std::vector<PlannedArtifact> plan_artifacts(const Experiment& experiment) {
   // Of one attempt the lowest rank's records come first: clocks of several nodes do not decide the order.
   std::vector<PlannedArtifact> planned;
   std::map<std::tuple<std::string, std::string, int>, std::size_t> known;
+  std::map<std::pair<std::string, std::string>, std::size_t> alias_owners;  // by name and alias
+  std::vector<int> ranks;  // that recorded each version first
   Occurrences occurrences;
   for (const Record& record : read_records(experiment)) {
     const int ordinal = occurrences.of(record);
@@ -91,11 +109,36 @@ std::vector<PlannedArtifact> plan_artifacts(const Experiment& experiment) {
         known.try_emplace({record.artifact.name, record.digest, ordinal}, planned.size());
     if (is_new) {
       planned.push_back(make_planned(experiment, record, ordinal));
+      ranks.push_back(record.rank);
     } else {
-      merge_aliases(planned[entry->second].artifact.aliases, record.artifact.aliases);
+      merge_repeat(planned[entry->second].artifact, record.artifact, ranks[entry->second] == record.rank);
+    }
+    for (const std::string& alias : record.artifact.aliases) {
+      alias_owners[{record.artifact.name, alias}] = entry->second;
     }
   }
+  settle_aliases(planned, alias_owners);
   return planned;
+}
+
+void check_files(const PlannedArtifact& artifact) {
+  constexpr std::uint64_t kLargestPut = std::uint64_t{5} << 30;
+  for (const PlannedArtifactFile& entry : artifact.files) {
+    const std::string what = short_name(artifact) + ": " + entry.path.string();
+    std::error_code failed;
+    const std::uint64_t size = fs::file_size(entry.path, failed);
+    if (failed) throw Error(ErrorCode::kDamaged, what + ": " + failed.message());
+    if (size != entry.file.size) {
+      throw Error(ErrorCode::kDamaged, what + " has changed since it was logged: " + std::to_string(size) +
+                                           " bytes instead of " + std::to_string(entry.file.size));
+    }
+    if (size > kLargestPut) {
+      throw Error(ErrorCode::kServer,
+                  what + " has " + std::to_string(size) +
+                      " bytes, and a storage takes at most 5 GiB (5368709120 bytes) in one piece",
+                  "split it into several files: wandb-sync does not upload in parts yet");
+    }
+  }
 }
 
 std::string manifest_digest(const std::map<std::string, std::string>& md5_base64_by_path) {

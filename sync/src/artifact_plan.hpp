@@ -13,6 +13,10 @@ namespace ranklog::sync {
 // new version; logged again at once, it is the same.
 [[nodiscard]] std::vector<PlannedArtifact> plan_artifacts(const Experiment& experiment);
 
+// Fails early and cheaply: throws Error (kDamaged) for a file that is gone or has another size than was
+// logged, and Error (kServer) for one that is larger than a single PUT takes.
+void check_files(const PlannedArtifact& artifact);
+
 // W&B's digest of an artifact: hex MD5 over its entries sorted by path (protocol page 7.3).
 [[nodiscard]] std::string manifest_digest(const std::map<std::string, std::string>& md5_base64_by_path);
 

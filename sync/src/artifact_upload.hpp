@@ -7,6 +7,7 @@
 
 #include "ranklog/sync/http_client.hpp"
 #include "ranklog/sync/plan.hpp"
+#include "storage.hpp"
 #include "upload_state.hpp"
 #include "wandb_api.hpp"
 
@@ -14,8 +15,7 @@ namespace ranklog::sync {
 
 struct ArtifactTarget {
   WandbApi& api;
-  HttpClient& http;
-  const ServerAccess& access;
+  Storage storage;
   UploadState& state;
   const std::set<std::string>& features;
   RunAddress run;                               // that owns what is new and uses what is there already
@@ -27,14 +27,17 @@ struct ArtifactTarget {
 [[nodiscard]] std::string manifest_json(const PlannedArtifact& artifact,
                                         const std::vector<std::string>& birth_ids);
 
-// Creates, uploads and commits one version, or links the run to it if it is there. True: bytes or a link were
-// sent; false: all was there. Throws Error: kDamaged if a local file is not what was logged.
-bool upload_artifact(const ArtifactTarget& target, const PlannedArtifact& artifact);
+// Creates, uploads and commits one version, or links the run to it if it is there, and tells the server of
+// aliases and metadata that have come since. `newest`: no later version of that name is planned; only that
+// one becomes "latest". True: something was sent; false: all was there. Throws Error: kDamaged if a local
+// file is not what was logged.
+bool upload_artifact(const ArtifactTarget& target, const PlannedArtifact& artifact, bool newest);
 
-// PUTs one file or text to the address that the server gave out. Throws as HttpClient::send(), or Error
-// (kServer).
-void put_file(const ArtifactTarget& target, const UploadTarget& where, const PlannedArtifactFile& file);
-void put_text(HttpClient& http, const ServerAccess& access, const UploadTarget& where,
-              const std::string& text);
+// All versions in order, so that the server numbers them in that order: after one that failed those of the
+// same name wait for the next push, unless its own files are damaged, which no waiting mends. Faults are
+// appended; what concerns more than one artifact is thrown. Returns how many were sent.
+[[nodiscard]] std::uint64_t upload_artifacts(const ArtifactTarget& target,
+                                             const std::vector<PlannedArtifact>& artifacts,
+                                             std::vector<PlanProblem>& faults);
 
 }  // namespace ranklog::sync

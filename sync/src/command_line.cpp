@@ -64,6 +64,8 @@ void add_options(CLI::App& app, Command& command, RawOptions& raw) {
   app.add_flag("--skip-synced", raw.skip,
                "Skip runs that are up completely without asking the server (default)");
   app.add_flag("--no-skip-synced", raw.no_skip, "Ask the server about them, too");
+  app.add_flag("--new-generation", command.new_generation,
+               "Runs that no longer begin with what was uploaded go up beside it, as <id>-g2");
   app.add_option("-n", command.parallel, "Runs uploaded at the same time")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();

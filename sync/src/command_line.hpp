@@ -18,6 +18,7 @@ struct Command {
   bool verbose = false;
   bool yes = false;
   bool skip_synced = true;
+  bool new_generation = false;
   bool paths_given = false;
   std::vector<std::filesystem::path> paths;  // never empty
   std::optional<Strategy> strategy;

@@ -37,9 +37,9 @@ HttpRequest FileStream::history_request(const std::string& body) const {
   return request;
 }
 
-HttpResponse FileStream::attempt(const HttpRequest& request) {
+HttpResponse FileStream::attempt(const HttpRequest& request, const std::string& what) {
   wait_for_turn();
-  HttpResponse response = http_.attempt(request);
+  HttpResponse response = http_.attempt(request, what);
   pacer_.observe(response);
   last_post_ = http_.clock().now();
   return response;
@@ -49,7 +49,7 @@ void FileStream::keep_alive() noexcept {
   try {
     if (http_.clock().now() - last_post_ < kHeartbeat) return;
     last_post_ = http_.clock().now();
-    (void)http_.attempt(access_.post(path_, "{}"));
+    (void)http_.attempt(access_.post(path_, "{}"), "heartbeat of run " + run_.run_id);
   } catch (...) {
     // Interrupted or out of memory: whoever waits for the upload finds out by itself.
     return;

@@ -24,7 +24,7 @@ class FileStream {
 
   // One attempt for what must arrive once; the caller settles it.
   [[nodiscard]] HttpRequest history_request(const std::string& body) const;
-  [[nodiscard]] HttpResponse attempt(const HttpRequest& request);
+  [[nodiscard]] HttpResponse attempt(const HttpRequest& request, const std::string& what);
 
   // Sends {} if nothing was sent for 30 s, so that the run does not count as crashed meanwhile. Never throws:
   // a heartbeat that is lost is followed by another.

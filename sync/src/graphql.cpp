@@ -64,10 +64,18 @@ HttpRequest ServerAccess::put(std::string_view address) const {
   return request;
 }
 
+bool ServerAccess::add_key(HttpRequest& request) const {
+  const Url ours = parse_url(settings_.base_url, "the server's address");
+  const Url theirs = parse_url(request.url, "an upload address");
+  if (ours.scheme != theirs.scheme || ours.netloc != theirs.netloc) return false;
+  request.headers.emplace_back("Authorization", authorization_);
+  return true;
+}
+
 void ServerAccess::refuse(const HttpResponse& response, const std::string& what) const {
   const json body = json::parse(response.body, nullptr, /*allow_exceptions=*/false);
   std::string said = errors_in(body);
-  if (said.empty()) said = describe_failure(response);
+  if (said.empty()) said = describe_failure(Endpoint::kGraphql, response);
   const std::string host = parse_url(settings_.base_url, "the server's address").netloc;
   if (response.status == 401) {
     throw RefusedError(ErrorCode::kUnauthorized,

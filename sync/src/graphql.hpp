@@ -35,6 +35,8 @@ class ServerAccess {
   [[nodiscard]] HttpRequest post(std::string_view path, std::string body) const;
   // A PUT to an address that the server gave out, without credentials. A relative address is below the base.
   [[nodiscard]] HttpRequest put(std::string_view address) const;
+  // Adds the credentials if the request goes to the base URL's own scheme, host and port; else false.
+  bool add_key(HttpRequest& request) const;
   // What a refusal by status means: RefusedError with the right code and words.
   [[noreturn]] void refuse(const HttpResponse& response, const std::string& what) const;
 

@@ -1,10 +1,15 @@
-#include <algorithm>
-
+#include "conflict.hpp"
 #include "history_upload.hpp"
 #include "ranklog/schema/digest.hpp"
 
 namespace ranklog::sync {
 namespace {
+
+[[noreturn]] void refuse_prefix(const std::string& run_id, std::uint64_t first, std::uint64_t lines) {
+  throw ConflictError("run " + run_id + ": the files no longer begin with what was uploaded (history lines " +
+                      std::to_string(first) + " to " + std::to_string(first + lines - 1) +
+                      " differ); a rank file was added, removed or continued from an earlier step");
+}
 
 // Compares lines with the batches that were recorded for them, as they come by.
 class PrefixCheck {
@@ -33,12 +38,7 @@ class PrefixCheck {
     batch_ = Batch{};
   }
   [[noreturn]] void refuse(const BatchRecord& record) const {
-    throw Error(ErrorCode::kServer,
-                "run " + run_id_ + ": the files no longer begin with what was uploaded (history lines " +
-                    std::to_string(record.first_line) + " to " +
-                    std::to_string(record.first_line + record.lines - 1) +
-                    " differ); a rank file was added, removed or continued from an earlier step",
-                "upload it as a new run with --id");
+    refuse_prefix(run_id_, record.first_line, record.lines);
   }
 
   const std::vector<BatchRecord>& recorded_;
@@ -46,6 +46,55 @@ class PrefixCheck {
   std::size_t at_ = 0;
   Batch batch_;
   bool open_matches_ = false;
+};
+
+// SHA-256 of lines as they come by.
+class LineDigest {
+ public:
+  void add(std::string_view line) {
+    ++lines_;
+    pending_ += line;
+    pending_.push_back('\n');
+    if (pending_.size() >= kFlushBytes) flush();
+  }
+  [[nodiscard]] HistoryClaim finish() {  // once
+    flush();
+    return {lines_, digest_.finish().sha256};
+  }
+
+ private:
+  static constexpr std::size_t kFlushBytes = std::size_t{64} << 10;
+
+  void flush() {
+    digest_.update(pending_.data(), pending_.size());
+    pending_.clear();
+  }
+
+  DigestStream digest_;
+  std::string pending_;
+  std::uint64_t lines_ = 0;
+};
+
+// Whether the lines begin with those that a run's config claims.
+class ClaimCheck {
+ public:
+  explicit ClaimCheck(std::optional<HistoryClaim> claim) : claim_(std::move(claim)) {}
+
+  void take(std::string_view line) {
+    if (!claim_ || taken_ == claim_->lines) return;
+    digest_.add(line);
+    if (++taken_ == claim_->lines) holds_ = digest_.finish().sha256 == claim_->sha256;
+  }
+  // Throws unless the first `lines` lines are known to be those at the server.
+  void check(std::uint64_t lines, const std::string& run_id) const {
+    if (lines > 0 && (!claim_ || !holds_ || lines > claim_->lines)) refuse_prefix(run_id, 0, lines);
+  }
+
+ private:
+  std::optional<HistoryClaim> claim_;
+  LineDigest digest_;
+  std::uint64_t taken_ = 0;
+  bool holds_ = false;
 };
 
 // Turns lines that are at the server without a record of them into batches.
@@ -60,7 +109,6 @@ class Adoption {
     if (--left_ == 0) close(out);
     return true;
   }
-  [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
 
  private:
   void close(std::vector<BatchRecord>& out) {
@@ -96,30 +144,34 @@ class RequestCount {
 
 }  // namespace
 
-HistorySurvey survey_history(RunMerge& merge, const std::vector<BatchRecord>& recorded,
-                             std::uint64_t adopt_lines, const std::string& run_id) {
+HistorySurvey survey_history(RunMerge& merge, const HistoryKnown& known, const std::string& run_id,
+                             const StopFlag& stop) {
   HistorySurvey survey;
-  PrefixCheck prefix(recorded, run_id);
-  Adoption adoption(adopt_lines);
+  PrefixCheck prefix(known.recorded, run_id);
+  ClaimCheck claim(known.claim);
+  Adoption adoption(known.adopt_lines);
+  LineDigest digest;
   RequestCount requests;
-  for (const BatchRecord& batch : recorded) survey.recorded_lines += batch.lines;
   std::string line;
   while (merge.next(line)) {
+    throw_if_stopped(stop);
+    if (known.left_out.contains(merge.step())) {
+      survey.left_out_steps.push_back(merge.step());
+      continue;
+    }
     if (line.size() > kMaxLineBytes) {
       survey.overlong_steps.push_back(merge.step());
       continue;
     }
-    ++survey.lines;
     survey.bytes += line.size() + 1;
+    digest.add(line);
+    claim.take(line);
     if (!prefix.take(line) && !adoption.take(line, survey.adopted)) requests.take(line.size());
   }
   prefix.finish();
-  if (adoption.left() > 0) {
-    throw Error(ErrorCode::kServer,
-                "run " + run_id + ": the server has " + std::to_string(adopt_lines) +
-                    " history lines and the files make only " + std::to_string(survey.lines),
-                "upload it as a new run with --id");
-  }
+  claim.check(known.adopt_lines, run_id);
+  survey.claim = digest.finish();
+  survey.lines = survey.claim.lines;
   survey.open_batch_matches = prefix.open_batch_matches();
   survey.requests = requests.requests();
   survey.summary = merge.summary();
@@ -127,6 +179,30 @@ HistorySurvey survey_history(RunMerge& merge, const std::vector<BatchRecord>& re
   survey.damage = merge.damage();
   survey.metrics = merge.keys().size();
   return survey;
+}
+
+std::vector<PlanProblem> survey_faults(const HistorySurvey& survey) {
+  std::vector<PlanProblem> faults;
+  faults.reserve(survey.damage.size() + survey.overlong_steps.size() + survey.left_out_steps.size());
+  for (const Damage& damage : survey.damage) {
+    faults.push_back({ErrorCode::kDamaged, "rows are missing: " + damage.place + ": " + damage.reason});
+  }
+  for (const std::int64_t step : survey.overlong_steps) {
+    faults.push_back({ErrorCode::kServer, "step " + std::to_string(step) +
+                                              " is left out: its row is longer than the " +
+                                              std::to_string(kMaxLineBytes) + " bytes that W&B takes"});
+  }
+  for (const std::int64_t step : survey.left_out_steps) {
+    faults.push_back({ErrorCode::kServer, "step " + std::to_string(step) +
+                                              " is left out: the server found its row too large (413)"});
+  }
+  return faults;
+}
+
+std::string unreadable_text(int rank, const HistorySurvey& survey) {
+  const Damage& first = survey.damage.front();
+  return "no row of rank " + std::to_string(rank) +
+         " can be read, so nothing of it is uploaded: " + first.place + ": " + first.reason;
 }
 
 }  // namespace ranklog::sync

@@ -33,6 +33,12 @@ LockFile::LockFile(const std::filesystem::path& path) {
   if (descriptor_ < 0)
     throw Error(ErrorCode::kIo, path.string() + " cannot be created: " + errno_text(errno));
   if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    const int failed = errno;
+    if (failed != EWOULDBLOCK) {
+      close(descriptor_);
+      throw Error(ErrorCode::kIo, path.string() + " cannot be locked: " + errno_text(failed),
+                  "keep the upload state on another file system with --state-dir");
+    }
     const std::string owner = read_owner(descriptor_);
     close(descriptor_);
     throw Error(ErrorCode::kBusy,

@@ -21,7 +21,13 @@ namespace {
 
 StopFlag stop_flag;
 
+// The first asks to stop; the second ends the process as if it had not been caught: the state file is sound
+// at any moment.
 extern "C" void on_signal(int number) {
+  if (stop_flag.count() > 0) {
+    std::signal(number, SIG_DFL);
+    (void)std::raise(number);  // comes when the handler returns
+  }
   stop_flag.raise(number);
 }
 
@@ -86,25 +92,18 @@ bool confirmed(const Command& command) {
 }
 
 int show_plan(Plan plan, bool json) {
-  const PlanView view = view_plan(std::move(plan));
+  const PlanView view = view_plan(std::move(plan), stop_flag);
   std::cout << (json ? plan_json(view) : plan_text(view));
-  PushReport report;
-  report.problems = view.plan.problems;
-  for (const PlannedExperiment& planned : view.plan.experiments) {
-    ExperimentReport& experiment = report.experiments.emplace_back();
-    experiment.problems = planned.problems;
-    // A plan that can be carried out in part is partial, as its push would be.
-    for (std::size_t i = 0; i < planned.runs.size(); ++i)
-      experiment.runs.emplace_back().outcome = RunOutcome::kUpToDate;
-  }
-  return exit_status(report);
+  return exit_status(view);
 }
 
 int push_and_report(const Plan& plan, const Command& command, const ServerSettings& server,
                     const Environment& environment) {
   const bool quiet = is_quiet(environment);
   if (!quiet) announce(plan);
-  if (!confirmed(command)) return kExitFailed;
+  const bool agreed = confirmed(command);
+  throw_if_stopped(stop_flag);
+  if (!agreed) return kExitFailed;
   CurlTransport transport({server.verify_tls, server.ca_file, std::string("ranklog/") + RANKLOG_VERSION},
                           stop_flag);
   PushOptions options;
@@ -113,6 +112,7 @@ int push_and_report(const Plan& plan, const Command& command, const ServerSettin
   options.patience = std::chrono::milliseconds(static_cast<std::int64_t>(command.timeout_s * 1000));
   options.parallel_runs = command.parallel;
   options.skip_synced = command.skip_synced;
+  options.new_generation = command.new_generation;
   PushReport report;
   {
     ConsoleProgress progress(quiet);
@@ -129,6 +129,7 @@ int run(int argc, char** argv) {
   const Command& command = std::get<Command>(parsed);
   const ServerSettings server = find_server(environment);
   Plan plan = make_plan(command.paths, plan_options(command, server));
+  throw_if_stopped(stop_flag);
   refuse_empty(plan, command);
   if (command.plan_only) return show_plan(std::move(plan), command.json);
   return push_and_report(plan, command, server, environment);
@@ -149,14 +150,15 @@ int fail(int status, const std::string& message, int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace ranklog;
   constexpr int kSignalBase = 128;
+  const auto status_of = [](int status) {
+    return sync::stop_flag.count() > 0 ? kSignalBase + sync::stop_flag.signal_number() : status;
+  };
   try {
     sync::catch_signals();
     return sync::run(argc, argv);
   } catch (const Error& error) {
-    const bool stopped = sync::stop_flag.count() > 0;
-    const int status = stopped ? kSignalBase + sync::stop_flag.signal_number() : exit_status(error.code());
-    return sync::fail(status, error.what(), argc, argv);
+    return sync::fail(status_of(exit_status(error.code())), error.what(), argc, argv);
   } catch (const std::exception& error) {
-    return sync::fail(kExitFailed, error.what(), argc, argv);
+    return sync::fail(status_of(kExitFailed), error.what(), argc, argv);
   }
 }

@@ -1,9 +1,10 @@
 #include "ranklog/sync/plan.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "artifact_plan.hpp"
+#include "name_rules.hpp"
+#include "plan_problems.hpp"
 #include "ranklog/schema/digest.hpp"
 #include "ranklog/schema/naming.hpp"
 
@@ -82,25 +83,13 @@ PlannedRun plan_run(const PlannedExperiment& planned, int rank, const PlanOption
   run.node = identity.node;
   run.ranks = ranks_stood_for(experiment, planned.strategy, rank);
   run.state = state_of(experiment, newest, options.now_ns, options.stale_seconds);
+  // One that is only silent may be back: longer than this nobody sleeps.
+  constexpr std::int64_t kGivenUpSeconds = std::int64_t{6} * 3'600;
+  run.newest_step_open = state_of(experiment, newest, options.now_ns,
+                                  std::max(options.stale_seconds, kGivenUpSeconds)) == RunState::kRunning;
   run.exit_code = newest.info.exit_code.value_or(0);
   for (const RankSegment* segment : experiment.segments_of(rank)) run.logged_rows += segment->info.rows;
   return run;
-}
-
-void note_missing(PlannedExperiment& planned) {
-  planned.missing_ranks = planned.experiment.missing_ranks();
-  if (planned.strategy != Strategy::kNode) return;
-  std::map<int, bool> has_leader;
-  for (const int rank : planned.experiment.ranks()) {
-    const Identity& identity = identity_of(planned.experiment, rank);
-    has_leader[identity.node] = has_leader[identity.node] || identity.local_rank == 0;
-  }
-  for (const auto& [node, found] : has_leader) {
-    if (found) continue;
-    planned.problems.push_back(
-        {ErrorCode::kNotFound,
-         "node " + std::to_string(node) + " has no file of its local rank 0 and makes no run"});
-  }
 }
 
 void plan_runs(PlannedExperiment& planned, const PlanOptions& options) {
@@ -115,22 +104,21 @@ void plan_runs(PlannedExperiment& planned, const PlanOptions& options) {
   if (!planned.runs.empty()) planned.runs.front().owns_artifacts = true;
 }
 
-// What W&B takes as a project; refused here, before anything is asked of a server.
-void check_project(const std::string& project) {
-  constexpr std::size_t kLongest = 128;
-  constexpr std::string_view kForbidden = "/\\#?%:";
-  const std::size_t at = project.find_first_of(kForbidden);
-  const std::string remedy = "name another with -p/--project";
-  if (at != std::string::npos) {
-    throw Error(ErrorCode::kUsage,
-                "W&B takes no project named '" + project + "', for it holds '" + project[at] + "'", remedy);
-  }
-  // W&B counts characters: bytes that do not continue one.
-  const auto length =
-      std::ranges::count_if(project, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-  if (project.empty() || static_cast<std::size_t>(length) > kLongest) {
-    throw Error(ErrorCode::kUsage,
-                "W&B takes names of projects of 1 to 128 characters, not '" + project + "'", remedy);
+// What W&B would refuse is refused here, before anything is asked of a server; a tag is left out, and a name
+// that is only too long is cut, so that the run can go up.
+void check_names(PlannedExperiment& planned) {
+  for (PlannedRun& run : planned.runs) {
+    check_run_id(run.id);
+    for (const std::string& tag : identity_of(planned.experiment, run.rank).tags) {
+      if (is_tag(tag)) continue;
+      planned.problems.push_back(
+          {ErrorCode::kServer,
+           "tag '" + tag + "' of run " + run.id + " is left out: W&B takes tags of 1 to 64 characters"});
+    }
+    const std::string cut = cut_display_name(run.name);
+    if (cut == run.name) continue;
+    planned.warnings.push_back("the name of run " + run.id + " is cut to the 128 characters that W&B takes");
+    run.name = cut;
   }
 }
 
@@ -142,21 +130,6 @@ void check_main_rank(const PlannedExperiment& planned, const PlanOptions& option
               "add --strategy main");
 }
 
-// Files that are damaged; those of ranks that make runs are named with their runs, where more is known.
-void note_damage(PlannedExperiment& planned) {
-  const auto makes_run = [&](int rank) {
-    return std::ranges::any_of(planned.runs, [&](const PlannedRun& run) { return run.rank == rank; });
-  };
-  for (const Attempt& attempt : planned.experiment.attempts) {
-    for (const RankSegment& segment : attempt.segments) {
-      if (segment.damage.empty() || makes_run(segment.info.identity.rank)) continue;
-      const Damage& first = segment.damage.front();
-      planned.problems.push_back({ErrorCode::kDamaged, "'" + segment.path.string() + "' is damaged: " +
-                                                           first.place + ": " + first.reason});
-    }
-  }
-}
-
 PlannedExperiment plan_experiment(Experiment&& experiment, const PlanOptions& options) {
   PlannedExperiment planned;
   planned.experiment = std::move(experiment);
@@ -165,34 +138,24 @@ PlannedExperiment plan_experiment(Experiment&& experiment, const PlanOptions& op
   planned.entity = first_set(options.entity, first_set(identity.entity, options.default_entity));
   planned.project = first_set(options.project, planned.experiment.project);
   check_main_rank(planned, options);
+  planned.missing_ranks = planned.experiment.missing_ranks();
   try {
     check_project(planned.project);
+    plan_runs(planned, options);
+    check_names(planned);
   } catch (const Error& error) {
+    planned.runs.clear();
     planned.problems.push_back({error.code(), error.what()});
     return planned;
   }
-  plan_runs(planned, options);
-  note_missing(planned);
   note_damage(planned);
+  note_open_steps(planned);
   try {
     planned.artifacts = plan_artifacts(planned.experiment);
   } catch (const Error& error) {
     planned.problems.push_back({error.code(), std::string("artifacts are left out: ") + error.what()});
   }
   return planned;
-}
-
-// A damaged rank file is named with the experiment that it lies in.
-void place_problem(Plan& plan, const ScanProblem& problem) {
-  const PlanProblem entry{problem.code, problem.message};
-  for (PlannedExperiment& planned : plan.experiments) {
-    const bool here = problem.path.parent_path() == planned.experiment.folder &&
-                      parse_rank_file_name(problem.path.filename().string());
-    if (!here) continue;
-    planned.problems.push_back(entry);
-    return;
-  }
-  plan.problems.push_back(entry);
 }
 
 void add_segment(std::string& text, const RankSegment& segment) {
@@ -244,18 +207,24 @@ Plan make_plan(std::span<const std::filesystem::path> inputs, const PlanOptions&
   if (!options.run_id.empty() && runs != 1) {
     throw Error(ErrorCode::kUsage, "--id names one run, and the plan has " + std::to_string(runs));
   }
-  for (const ScanProblem& problem : found.problems) place_problem(plan, problem);
+  note_unreadable_files(plan, found.problems);
+  refuse_shared_runs(plan);
   return plan;
 }
 
 std::string input_fingerprint(const PlannedExperiment& planned, const PlannedRun& run) {
   // Bumped when the same files are to be uploaded differently.
-  constexpr std::string_view kMergeVersion = "1";
+  constexpr std::string_view kMergeVersion = "2";
   std::string text(kMergeVersion);
   for (const std::string& part : {std::string(to_string(planned.strategy)), std::to_string(run.rank), run.id,
                                   run.name, run.group, run.job_type, std::string(to_string(run.state))}) {
     text += '\n' + part;
   }
+  text += run.newest_step_open ? "\nopen\n" : "\n";
+  // They stand in the run's config.
+  for (const int rank : run.ranks) text += std::to_string(rank) + ' ';
+  text += '\n';
+  for (const int rank : planned.missing_ranks) text += std::to_string(rank) + ' ';
   text += '\n';
   for (const Attempt& attempt : planned.experiment.attempts) {
     for (const RankSegment& segment : attempt.segments) {

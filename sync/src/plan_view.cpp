@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "artifact_plan.hpp"
 #include "history_upload.hpp"
+#include "ranklog/sync/report.hpp"
 #include "text_table.hpp"
 
 namespace ranklog::sync {
@@ -30,13 +32,6 @@ std::vector<std::string> warnings_of(const HistorySurvey& survey) {
     warnings.push_back(std::to_string(survey.metrics) + " metrics exceed W&B's guidance of " +
                        std::to_string(kGuidanceMetrics) + " a run");
   }
-  if (!survey.overlong_steps.empty()) {
-    warnings.push_back(count_text(survey.overlong_steps.size(), "step") +
-                       " longer than W&B takes will be left out");
-  }
-  for (const Damage& damage : survey.damage) {
-    warnings.push_back("rows are missing: " + damage.place + ": " + damage.reason);
-  }
   return warnings;
 }
 
@@ -54,9 +49,10 @@ struct Totals {
   }
 };
 
-std::string problems_text(const std::vector<PlanProblem>& problems, const std::string& indent) {
+std::string problems_text(const std::vector<PlanProblem>& problems, const std::string& indent,
+                          const std::string& subject = "") {
   std::string out;
-  for (const PlanProblem& problem : problems) out += indent + "! " + problem.message + "\n";
+  for (const PlanProblem& problem : problems) out += indent + "! " + subject + problem.message + "\n";
   return out;
 }
 
@@ -100,11 +96,13 @@ std::string experiment_text(const PlannedExperiment& planned, const std::vector<
     }
     for (const std::string& warning : cost.warnings)
       out += "  ! " + planned.runs[i].id + ": " + warning + "\n";
+    out += problems_text(cost.problems, "  ", planned.runs[i].id + ": ");
   }
   if (!planned.missing_ranks.empty()) {
     out += "  ! no file of rank " + rank_list(planned.missing_ranks) + " (world size " +
            std::to_string(planned.experiment.world_size()) + ")\n";
   }
+  for (const std::string& warning : planned.warnings) out += "  ! " + warning + "\n";
   return out + problems_text(planned.problems, "  ");
 }
 
@@ -130,15 +128,31 @@ json run_json(const PlannedRun& run, const RunEstimate& cost) {
           {"requests", cost.requests},
           {"artifacts", cost.artifacts},
           {"artifact_bytes", cost.artifact_bytes},
-          {"warnings", cost.warnings}};
+          {"warnings", cost.warnings},
+          {"problems", problems_json(cost.problems)}};
+}
+
+// What a push finds out before it sends a version is found out here, too.
+void add_artifacts(RunEstimate& out, const std::vector<PlannedArtifact>& artifacts) {
+  out.artifacts = artifacts.size();
+  out.goes_up = out.goes_up || !artifacts.empty();
+  for (const PlannedArtifact& artifact : artifacts) {
+    out.artifact_bytes += artifact.bytes;
+    out.requests += kRequestsOfArtifact + artifact.files.size();
+    try {
+      check_files(artifact);
+    } catch (const Error& error) {
+      out.problems.push_back({error.code(), error.what()});
+    }
+  }
 }
 
 }  // namespace
 
-RunEstimate estimate_run(const PlannedExperiment& planned, const PlannedRun& run) {
+RunEstimate estimate_run(const PlannedExperiment& planned, const PlannedRun& run, const StopFlag& stop) {
   const RunFacts facts = read_facts(planned.experiment, run.rank);
-  RunMerge merge(planned.experiment, run.rank, facts, run.state == RunState::kRunning);
-  const HistorySurvey survey = survey_history(merge, {}, 0, run.id);
+  RunMerge merge(planned.experiment, run.rank, facts, run.newest_step_open);
+  const HistorySurvey survey = survey_history(merge, {}, run.id, stop);
   RunEstimate out;
   out.rows = survey.counts.rows;
   out.steps = survey.lines;
@@ -146,29 +160,46 @@ RunEstimate estimate_run(const PlannedExperiment& planned, const PlannedRun& run
   out.superseded = survey.counts.superseded_rows;
   out.requests = kRequestsOfRun + survey.requests;
   out.warnings = warnings_of(survey);
-  if (!run.owns_artifacts) return out;
-  out.artifacts = planned.artifacts.size();
-  for (const PlannedArtifact& artifact : planned.artifacts) {
-    out.artifact_bytes += artifact.bytes;
-    out.requests += kRequestsOfArtifact + artifact.files.size();
+  if (survey.lines == 0 && !survey.damage.empty()) {
+    out.problems.push_back({ErrorCode::kDamaged, unreadable_text(run.rank, survey)});
+    return out;
   }
+  out.problems = survey_faults(survey);
+  out.goes_up = run.logged_rows > 0;
+  if (run.owns_artifacts) add_artifacts(out, planned.artifacts);
   return out;
 }
 
-PlanView view_plan(Plan plan) {
+PlanView view_plan(Plan plan, const StopFlag& stop) {
   PlanView view{std::move(plan), {}};
   for (PlannedExperiment& planned : view.plan.experiments) {
     auto& estimates = view.estimates.emplace_back();
     for (const PlannedRun& run : planned.runs) {
       try {
-        estimates.push_back(estimate_run(planned, run));
+        estimates.push_back(estimate_run(planned, run, stop));
       } catch (const Error& error) {
-        estimates.emplace_back();
-        planned.problems.push_back({error.code(), "run " + run.id + ": " + error.what()});
+        if (error.code() == ErrorCode::kInterrupted) throw;
+        estimates.emplace_back().problems.push_back({error.code(), error.what()});
       }
     }
   }
   return view;
+}
+
+int exit_status(const PlanView& view) {
+  std::vector<PlanProblem> problems = view.plan.problems;
+  const auto add = [&](const std::vector<PlanProblem>& more) {
+    problems.insert(problems.end(), more.begin(), more.end());
+  };
+  bool anything_goes_up = false;
+  for (std::size_t i = 0; i < view.plan.experiments.size(); ++i) {
+    add(view.plan.experiments[i].problems);
+    for (const RunEstimate& estimate : view.estimates[i]) {
+      add(estimate.problems);
+      anything_goes_up = anything_goes_up || estimate.goes_up;
+    }
+  }
+  return exit_status(problems, anything_goes_up);
 }
 
 std::string plan_text(const PlanView& view) {
@@ -201,6 +232,7 @@ std::string plan_json(const PlanView& view) {
                            {"to_project", planned.project},
                            {"world_size", planned.experiment.world_size()},
                            {"missing_ranks", planned.missing_ranks},
+                           {"warnings", planned.warnings},
                            {"runs", std::move(runs)},
                            {"problems", problems_json(planned.problems)}});
   }

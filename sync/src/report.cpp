@@ -11,15 +11,17 @@ namespace {
 
 using nlohmann::json;
 
-template <typename Visit>
-void for_each_problem(const PushReport& report, Visit visit) {
-  for (const PlanProblem& problem : report.problems) visit(problem);
+void append(std::vector<PlanProblem>& into, const std::vector<PlanProblem>& from) {
+  into.insert(into.end(), from.begin(), from.end());
+}
+
+std::vector<PlanProblem> all_problems(const PushReport& report) {
+  std::vector<PlanProblem> out = report.problems;
   for (const ExperimentReport& experiment : report.experiments) {
-    for (const PlanProblem& problem : experiment.problems) visit(problem);
-    for (const RunReport& run : experiment.runs) {
-      for (const PlanProblem& fault : run.faults) visit(fault);
-    }
+    append(out, experiment.problems);
+    for (const RunReport& run : experiment.runs) append(out, run.faults);
   }
+  return out;
 }
 
 bool is_up(RunOutcome outcome) {
@@ -68,6 +70,35 @@ std::string faults_text(const std::vector<PlanProblem>& faults, const std::strin
   return out;
 }
 
+std::uint64_t checked_runs(const PushReport& report) {
+  std::uint64_t count = 0;
+  for (const ExperimentReport& experiment : report.experiments) {
+    for (const RunReport& run : experiment.runs) {
+      count += run.outcome == RunOutcome::kUpToDate && run.checked ? 1 : 0;
+    }
+  }
+  return count;
+}
+
+// Files, ranks and experiments that could not be made into runs.
+std::uint64_t problems_beside_runs(const PushReport& report) {
+  std::uint64_t count = report.problems.size();
+  for (const ExperimentReport& experiment : report.experiments) count += experiment.problems.size();
+  return count;
+}
+
+std::string experiment_notes(const ExperimentReport& experiment) {
+  const std::string name = experiment.project + "/" + experiment.experiment + ": ";
+  std::string out;
+  if (!experiment.missing_ranks.empty()) {
+    out += "! " + name + "no file of rank " + rank_list(experiment.missing_ranks) + " (world size " +
+           std::to_string(experiment.world_size) + ")\n";
+  }
+  for (const std::string& warning : experiment.warnings) out += "! " + name + warning + "\n";
+  for (const PlanProblem& problem : experiment.problems) out += "! " + name + problem.message + "\n";
+  return out;
+}
+
 std::string closing_line(const PushReport& report) {
   std::array<std::uint64_t, 5> counts{};
   for (const ExperimentReport& experiment : report.experiments) {
@@ -75,14 +106,18 @@ std::string closing_line(const PushReport& report) {
   }
   const auto of = [&](RunOutcome outcome) { return counts[static_cast<std::size_t>(outcome)]; };
   std::string line = count_text(of(RunOutcome::kUploaded), "run") + " uploaded";
-  if (of(RunOutcome::kUpToDate) > 0) {
-    line += ", skipped " + std::to_string(of(RunOutcome::kUpToDate)) +
+  const std::uint64_t checked = checked_runs(report);
+  if (checked > 0) line += ", " + std::to_string(checked) + " checked and up to date";
+  if (of(RunOutcome::kUpToDate) > checked) {
+    line += ", skipped " + std::to_string(of(RunOutcome::kUpToDate) - checked) +
             " up to date (--no-skip-synced asks the server)";
   }
   if (of(RunOutcome::kNothingYet) > 0)
     line += ", " + std::to_string(of(RunOutcome::kNothingYet)) + " without rows";
   if (of(RunOutcome::kPartial) > 0) line += ", " + std::to_string(of(RunOutcome::kPartial)) + " PARTIAL";
   if (of(RunOutcome::kFailed) > 0) line += ", " + std::to_string(of(RunOutcome::kFailed)) + " FAILED";
+  const std::uint64_t beside = problems_beside_runs(report);
+  if (beside > 0) line += ", PARTIAL: " + count_text(beside, "problem") + " beside the runs, see above";
   return line + "\n";
 }
 
@@ -102,6 +137,7 @@ json run_json(const RunReport& run) {
           {"url", run.url},
           {"state", to_string(run.state)},
           {"outcome", to_string(run.outcome)},
+          {"checked", run.checked},
           {"steps", run.lines},
           {"steps_sent", run.lines_sent},
           {"superseded_rows", run.superseded_rows},
@@ -128,23 +164,25 @@ std::string_view to_string(RunOutcome outcome) noexcept {
   return "failed";
 }
 
-int exit_status(const PushReport& report) {
-  constexpr int kSignalBase = 128;
+int exit_status(std::span<const PlanProblem> problems, bool anything_is_up) {
   constexpr std::array<int, 5> kOrder = {kExitUsage, kExitUnauthorized, kExitFailed, kExitDamaged,
                                          kExitTemporary};
-  if (report.signal_number != 0) return kSignalBase + report.signal_number;
-  // Damage beside runs that are up means that the upload is partial.
-  const int damaged = anything_is_up(report) ? kExitFailed : kExitDamaged;
   std::array<bool, kOrder.size()> seen{};
-  for_each_problem(report, [&](const PlanProblem& problem) {
+  for (const PlanProblem& problem : problems) {
     int status = exit_status(problem.code);
-    if (status == kExitDamaged) status = damaged;
+    if (status == kExitDamaged && anything_is_up) status = kExitFailed;
     for (std::size_t i = 0; i < kOrder.size(); ++i) seen[i] = seen[i] || kOrder[i] == status;
-  });
+  }
   for (std::size_t i = 0; i < kOrder.size(); ++i) {
     if (seen[i]) return kOrder[i];
   }
   return kExitOk;
+}
+
+int exit_status(const PushReport& report) {
+  constexpr int kSignalBase = 128;
+  if (report.signal_number != 0) return kSignalBase + report.signal_number;
+  return exit_status(all_problems(report), anything_is_up(report));
 }
 
 std::string report_text(const PushReport& report, bool verbose) {
@@ -154,7 +192,7 @@ std::string report_text(const PushReport& report, bool verbose) {
       if (run.outcome == RunOutcome::kUpToDate && !verbose && report.experiments.size() > 1) continue;
       out += run_line(run) + faults_text(run.faults, "  ");
     }
-    out += faults_text(experiment.problems, experiment.project + "/" + experiment.experiment + ": ");
+    out += experiment_notes(experiment);
   }
   return out + faults_text(report.problems, "") + closing_line(report);
 }
@@ -166,6 +204,9 @@ std::string report_json(const PushReport& report) {
     for (const RunReport& run : experiment.runs) runs.push_back(run_json(run));
     experiments.push_back({{"project", experiment.project},
                            {"experiment", experiment.experiment},
+                           {"world_size", experiment.world_size},
+                           {"missing_ranks", experiment.missing_ranks},
+                           {"warnings", experiment.warnings},
                            {"runs", std::move(runs)},
                            {"problems", problems_json(experiment.problems)}});
   }

@@ -15,6 +15,7 @@ using std::chrono::milliseconds;
 constexpr int kMaxTries = 20;  // of everything but file_stream, which only patience ends
 constexpr milliseconds kFirstWait{2'000};
 constexpr milliseconds kLongestWait{60'000};
+constexpr milliseconds kShortestWait{1'000};  // that a server can ask for more than once
 
 // Answers that will not change by asking again. Everything else from 400 on passes by itself.
 struct PermanentStatus {
@@ -84,7 +85,11 @@ Verdict judge(Endpoint endpoint, int attempt, const HttpResponse& response, doub
       break;
   }
   if (const auto text = response.header("retry-after")) {
-    if (const auto asked = parse_retry_after(*text, now_unix_s)) verdict.wait = *asked;
+    const auto asked = parse_retry_after(*text, now_unix_s);
+    // "At once", said again and again, must not become a busy loop.
+    if (asked && *asked > milliseconds(0)) {
+      verdict.wait = attempt == 0 ? *asked : std::max(*asked, kShortestWait);
+    }
   }
   if (endpoint != Endpoint::kFileStream && attempt + 1 >= kMaxTries) verdict.action = Action::kGiveUp;
   return verdict;

@@ -91,6 +91,8 @@ json ranklog_block(const PlannedExperiment& planned, const PlannedRun& run, cons
                 {"superseded", survey.counts.superseded_rows},
                 {"backward", survey.counts.backward_steps},
                 {"dropped", dropped}}}};
+  out["history"] = {{"lines", survey.claim.lines}, {"sha256", survey.claim.sha256}};
+  if (!survey.left_out_steps.empty()) out["history"]["left_out"] = survey.left_out_steps;
   // The end that is reported is the training's; that rows are missing must be seen beside it.
   for (const Damage& damage : survey.damage) out["damage"].push_back(damage.place + ": " + damage.reason);
   if (!planned.missing_ranks.empty()) out["missing_ranks"] = planned.missing_ranks;
@@ -126,10 +128,20 @@ std::string recipe_of(const PlannedExperiment& planned, const PlannedRun& run) {
                {"rank", run.rank}});
 }
 
-std::string recipe_in_config(const std::string& config_text) {
+RecordedRun recorded_in_config(const std::string& config_text) {
   const json config = json::parse(strict_json(config_text), nullptr, /*allow_exceptions=*/false);
-  const json& recipe = at_path(config, {kRanklogKey, "value", "recipe"});
-  return recipe.is_object() ? dump(recipe) : "";
+  const json& ours = at_path(config, {kRanklogKey, "value"});
+  RecordedRun out;
+  const json& recipe = at_path(ours, {"recipe"});
+  if (recipe.is_object()) out.recipe = dump(recipe);
+  const json& history = at_path(ours, {"history"});
+  const std::string sha256 = text_at(history, {"sha256"});
+  if (!sha256.empty()) out.claim = HistoryClaim{count_at(history, {"lines"}), sha256};
+  const json& left_out = at_path(history, {"left_out"});
+  for (std::size_t i = 0; left_out.is_array() && i < left_out.size(); ++i) {
+    if (left_out[i].is_number_integer()) out.left_out.insert(left_out[i].get<std::int64_t>());
+  }
+  return out;
 }
 
 ConfigDocument config_document(const PlannedExperiment& planned, const PlannedRun& run, const RunFacts& facts,

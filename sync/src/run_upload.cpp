@@ -2,20 +2,19 @@
 
 #include <map>
 #include <optional>
+#include <set>
 
 #include "artifact_upload.hpp"
+#include "conflict.hpp"
 #include "history_upload.hpp"
 #include "ranklog/schema/digest.hpp"
 #include "ranklog/sync/url.hpp"
 #include "run_document.hpp"
+#include "run_files.hpp"
+#include "run_header.hpp"
 
 namespace ranklog::sync {
 namespace {
-
-struct RunFile {
-  std::string name;
-  std::string text;
-};
 
 // The requests that end a run, in order; none for one that crashed or still runs: "crashed" is what W&B makes
 // of a run that never says it is complete.
@@ -57,15 +56,19 @@ class RunUpload {
     const std::optional<RemoteRun> remote = session_.api.find_run(address_);
     check_remote(remote);
     facts_ = read_facts(planned_.experiment, run_.rank);
-    survey(remote);
+    if (remote && batches_.empty()) adopt(*remote);
+    survey();
     refuse_unreadable();
-    announce(remote);
+    session_.progress.expect_lines(survey_.lines);
+    announce(remote.has_value());
+    session_.progress.run_began(report_.url);
     stream_.emplace(session_.http, session_.access, address_);
     send_rows(remote ? remote->history_lines : 0);
     send_files_and_summary();
     if (run_.owns_artifacts) send_artifacts();
     finish();
   }
+  [[nodiscard]] bool sent_anything() const noexcept { return sent_; }
 
  private:
   void load_record() {
@@ -77,110 +80,84 @@ class RunUpload {
       address_.project = record_.project;
       report_.url = run_url(session_.access.settings(), address_);
       if (record_.recipe != recipe) {
-        throw Error(
-            ErrorCode::kUsage,
+        throw ConflictError(
             "run " + run_.id + " was uploaded as " + record_.recipe + " and is now asked for as " + recipe,
-            "choose another id with --id");
+            ErrorCode::kUsage);
       }
     }
     record_.run_id = run_.id;
     record_.recipe = recipe;
     batches_ = state_.batches(run_.id);
+    left_out_ = state_.left_out(run_.id);
   }
 
   void check_remote(const std::optional<RemoteRun>& remote) const {
     const std::string place = address_.entity + "/" + address_.project;
     if (!remote && !batches_.empty()) {
-      throw Error(ErrorCode::kServer,
-                  "run " + run_.id + " was uploaded to " + place + " and is no longer there",
-                  "upload it as a new run with --id");
+      throw ConflictError("run " + run_.id + " was uploaded to " + place + " and is no longer there");
     }
-    if (remote && !known_ && recipe_in_config(remote->config) != record_.recipe) {
-      throw Error(ErrorCode::kServer,
-                  "run " + run_.id + " exists in " + place + " already and was not made from these files",
-                  "choose another id with --id");
+    if (remote && !known_ && recorded_in_config(remote->config).recipe != record_.recipe) {
+      throw ConflictError("run " + run_.id + " exists in " + place +
+                          " already and was not made from these files");
     }
   }
 
-  void survey(const std::optional<RemoteRun>& remote) {
-    RunMerge merge(planned_.experiment, run_.rank, facts_, run_.state == RunState::kRunning);
-    // No record of batches, and lines at the server: the state file was lost.
-    const std::uint64_t adopt = batches_.empty() && remote ? remote->history_lines : 0;
-    survey_ = survey_history(merge, batches_, adopt, run_.id);
+  // No record of batches, and a run at the server: the upload state was lost, or another copy of the logs was
+  // pushed. What the run's config says decides whether its lines are ours.
+  void adopt(const RemoteRun& remote) {
+    const RecordedRun recorded = recorded_in_config(remote.config);
+    claim_ = recorded.claim;
+    // A state that is there and has no batch says that nothing was sent from here: nothing to wait for.
+    const std::uint64_t expected = claim_ && !known_ ? claim_->lines : 0;
+    const auto ask = [this] { return ask_line_count(); };
+    adopt_lines_ = patient_count(session_.http, ask, remote.history_lines, expected);
+    for (const std::int64_t step : recorded.left_out) state_.leave_out(run_.id, std::nullopt, step);
+    left_out_ = state_.left_out(run_.id);
+  }
+
+  void survey() {
+    RunMerge merge(planned_.experiment, run_.rank, facts_, run_.newest_step_open);
+    const HistoryKnown known{batches_, left_out_, adopt_lines_, claim_};
+    survey_ = survey_history(merge, known, run_.id, session_.stop);
     for (const BatchRecord& batch : survey_.adopted) state_.save_batch(run_.id, batch);
     if (!survey_.adopted.empty()) batches_ = survey_.adopted;
     document_ = config_document(planned_, run_, facts_, merge.rules(), survey_);
     report_.lines = survey_.lines;
     report_.superseded_rows = survey_.counts.superseded_rows;
-    for (const Damage& damage : survey_.damage) {
-      report_.faults.push_back(
-          {ErrorCode::kDamaged, "rows are missing: " + damage.place + ": " + damage.reason});
-    }
-    for (const std::int64_t step : survey_.overlong_steps) {
-      report_.faults.push_back(
-          {ErrorCode::kServer, "step " + std::to_string(step) + " is left out: its row is longer than the " +
-                                   std::to_string(kMaxLineBytes) + " bytes that W&B takes"});
-    }
-    session_.progress.expect_lines(survey_.lines);
+    report_.faults = survey_faults(survey_);
   }
 
   // An empty run would look like one that has logged nothing.
   void refuse_unreadable() {
     if (survey_.lines > 0 || survey_.damage.empty()) return;
     report_.faults.clear();
-    const Damage& first = survey_.damage.front();
-    throw Error(ErrorCode::kDamaged, "no row of rank " + std::to_string(run_.rank) +
-                                         " can be read, so nothing of it is uploaded: " + first.place + ": " +
-                                         first.reason);
+    throw Error(ErrorCode::kDamaged, unreadable_text(run_.rank, survey_));
   }
 
-  [[nodiscard]] RunHeader header() const {
-    const Identity& identity = planned_.experiment.segments_of(run_.rank).back()->info.identity;
-    RunHeader out;
-    out.storage_id = record_.storage_id;
-    out.run_id = run_.id;
-    out.entity = address_.entity;
-    out.project = address_.project;
-    out.display_name = run_.name;
-    out.group = run_.group;
-    out.job_type = run_.job_type;
-    out.notes = identity.notes;
-    out.commit = identity.git_commit;
-    out.repository = identity.git_remote;
-    out.host = identity.host;
-    out.program = identity.program;
-    out.tags = identity.tags;
-    out.config = config_json(document_);
-    return out;
-  }
-
-  static std::string hash_of(const RunHeader& header) {
-    std::string text;
-    for (const std::string* part :
-         {&header.display_name, &header.group, &header.job_type, &header.notes, &header.commit,
-          &header.repository, &header.host, &header.program, &header.config}) {
-      text += *part + '\n';
-    }
-    for (const std::string& tag : header.tags) text += tag + '\n';
-    return sha256_hex(text);
-  }
-
-  // Creates or updates the run, unless the server has exactly this already.
-  void announce(const std::optional<RemoteRun>& remote) {
-    const RunHeader wanted = header();
-    const std::string hash = hash_of(wanted);
-    if (!remote || record_.header_hash != hash) {
-      const UpsertedRun created = session_.api.upsert_run(wanted, session_.viewer.username);
+  // Creates or updates the run with what the server does not have of it.
+  void announce(bool exists) {
+    const RunHeader wanted = run_header(planned_, run_, address_);
+    const std::string config = config_json(document_);
+    const std::string config_hash = sha256_hex(config);
+    if (!exists) record_.header.clear();
+    // Of a run that a lost state knew, people may have changed the name since.
+    if (exists && record_.header.empty()) record_.header = editable_text(wanted);
+    RunHeader news = unconfirmed(wanted, record_.header);
+    news.storage_id = record_.storage_id;
+    if (!exists || record_.config_hash != config_hash) news.config = config;
+    if (!exists || says_anything(news)) {
+      sent_ = true;
+      const UpsertedRun created = session_.api.upsert_run(news, session_.viewer.username);
       address_ = created.address;
       record_.entity = address_.entity;
       record_.project = address_.project;
       record_.storage_id = created.storage_id;
-      record_.header_hash = hash;
+      record_.header = header_text(wanted);
+      record_.config_hash = config_hash;
       record_.done.clear();
       save();
     }
     report_.url = run_url(session_.access.settings(), address_);
-    session_.progress.run_began(report_.url);
   }
 
   void send_rows(std::uint64_t server_lines) {
@@ -188,18 +165,31 @@ class RunUpload {
                                   session_.http,
                                   session_.access,
                                   state_,
+                                  session_.stop,
                                   [this] { return ask_line_count(); },
                                   [this](std::uint64_t lines, std::uint64_t) {
+                                    sent_ = true;
                                     report_.lines_sent += lines;
                                     session_.progress.count_lines(lines);
                                   }};
     const std::uint64_t first = reconcile_history(target, batches_, survey_.open_batch_matches, server_lines);
     session_.progress.count_lines(first);
+    std::vector<std::int64_t> too_large;
     if (first < survey_.lines) {
-      RunMerge merge(planned_.experiment, run_.rank, facts_, run_.state == RunState::kRunning);
-      send_history(target, merge, first, survey_.lines);
+      RunMerge merge(planned_.experiment, run_.rank, facts_, run_.newest_step_open);
+      too_large = send_history(target, merge, left_out_, first, survey_.lines);
     }
     record_ = state_.run(run_.id).value_or(record_);  // batches clear its end
+    if (!too_large.empty()) describe_again();
+  }
+
+  // Lines were left out while they were sent: what the run's config says about its history must agree.
+  void describe_again() {
+    batches_ = state_.batches(run_.id);
+    left_out_ = state_.left_out(run_.id);
+    adopt_lines_ = 0;
+    survey();
+    announce(true);
   }
 
   std::uint64_t ask_line_count() {
@@ -209,10 +199,11 @@ class RunUpload {
   }
 
   void send_files_and_summary() {
-    const std::map<std::string, std::string> uploaded = put_run_files();
+    const std::map<std::string, std::string> uploaded = send_files();
     const std::string hash = sha256_hex(survey_.summary);
     if (uploaded.empty() && record_.summary_hash == hash) return;
     // Anything sent to the stream brings a finished run back to life, so its end must be sent again.
+    sent_ = true;
     record_.finish.clear();
     record_.done.clear();
     save();
@@ -223,41 +214,17 @@ class RunUpload {
     state_.save_run(record_, uploaded);
   }
 
-  [[nodiscard]] std::vector<RunFile> run_files() const {
-    return {{"config.yaml", config_yaml(document_)},
-            {"wandb-metadata.json", environment_json(planned_, run_)},
-            {"wandb-summary.json", survey_.summary}};
-  }
-
-  // Puts the files that have changed; returns their names, of which the server is still to be told, and MD5.
-  std::map<std::string, std::string> put_run_files() {
-    std::vector<RunFile> changed;
-    std::vector<std::string> names;
-    std::map<std::string, std::string> md5_by_name;
-    for (RunFile& file : run_files()) {
-      const std::string md5 = md5_hex(file.text);
-      if (state_.file_md5(run_.id, file.name) == md5) continue;
-      md5_by_name[file.name] = md5;
-      names.push_back(file.name);
-      changed.push_back(std::move(file));
-    }
-    if (changed.empty()) return {};
+  // MD5 by name of the run files that were put and of which the server is still to be told.
+  std::map<std::string, std::string> send_files() {
+    const std::vector<RunFile> files = {{"config.yaml", config_yaml(document_)},
+                                        {"wandb-metadata.json", environment_json(planned_, run_)},
+                                        {"wandb-summary.json", survey_.summary}};
     try {
-      const auto targets = session_.api.create_run_files(address_, names);
-      for (const RunFile& file : changed) put_run_file(file, targets);
+      return put_run_files({session_.api, {session_.http, session_.access}, state_, address_}, files);
     } catch (const Error& error) {
       if (!concerns_one_item(error.code())) throw;
       report_.faults.push_back({error.code(), std::string("run files: ") + error.what()});
       return {};
-    }
-    return md5_by_name;
-  }
-
-  void put_run_file(const RunFile& file, const std::vector<UploadTarget>& targets) {
-    for (const UploadTarget& target : targets) {
-      if (target.name == file.name && !target.url.empty()) {
-        put_text(session_.http, session_.access, target, file.text);
-      }
     }
   }
 
@@ -266,8 +233,7 @@ class RunUpload {
     // A run that has ended at the server must not be woken.
     const bool alive = record_.finish.empty();
     const ArtifactTarget target = {session_.api,
-                                   session_.http,
-                                   session_.access,
+                                   {session_.http, session_.access},
                                    state_,
                                    session_.features,
                                    address_,
@@ -278,14 +244,8 @@ class RunUpload {
     for (const PlannedArtifact& artifact : planned_.artifacts) {
       if (state_.artifact_id(artifact.client_id).empty()) session_.progress.expect_bytes(artifact.bytes);
     }
-    for (const PlannedArtifact& artifact : planned_.artifacts) {
-      try {
-        if (upload_artifact(target, artifact)) ++report_.artifacts_sent;
-      } catch (const Error& error) {
-        if (!concerns_one_item(error.code())) throw;
-        report_.faults.push_back({error.code(), error.what()});
-      }
-    }
+    report_.artifacts_sent = upload_artifacts(target, planned_.artifacts, report_.faults);
+    sent_ = sent_ || report_.artifacts_sent > 0;
   }
 
   void finish() {
@@ -294,6 +254,7 @@ class RunUpload {
     for (const std::string& body : bodies) wanted += body + '\n';
     if (record_.finish != wanted) {
       for (const std::string& body : bodies) stream_->post(body, "end of run " + run_.id);
+      sent_ = true;
       record_.finish = wanted;
     }
     record_.done = report_.faults.empty() ? input_fingerprint(planned_, run_) : "";
@@ -310,7 +271,11 @@ class RunUpload {
   RunAddress address_;
   RunRecord record_;
   bool known_ = false;  // an earlier push recorded the run
+  bool sent_ = false;   // this push has changed something at the server
   std::vector<BatchRecord> batches_;
+  std::set<std::int64_t> left_out_;
+  std::uint64_t adopt_lines_ = 0;
+  std::optional<HistoryClaim> claim_;
   RunFacts facts_;
   HistorySurvey survey_;
   ConfigDocument document_;
@@ -326,8 +291,12 @@ std::string run_url(const ServerSettings& server, const RunAddress& run) {
 
 void upload_run(Session& session, UploadState& state, const PlannedExperiment& experiment,
                 const PlannedRun& run, RunReport& report) {
-  RunUpload(session, state, experiment, run, report).upload();
-  report.outcome = report.faults.empty() ? RunOutcome::kUploaded : RunOutcome::kPartial;
+  RunUpload upload(session, state, experiment, run, report);
+  upload.upload();
+  report.outcome = !report.faults.empty()   ? RunOutcome::kPartial
+                   : upload.sent_anything() ? RunOutcome::kUploaded
+                                            : RunOutcome::kUpToDate;
+  report.checked = true;
 }
 
 }  // namespace ranklog::sync

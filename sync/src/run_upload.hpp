@@ -7,6 +7,7 @@
 #include "ranklog/sync/http_client.hpp"
 #include "ranklog/sync/progress.hpp"
 #include "ranklog/sync/report.hpp"
+#include "ranklog/sync/stop.hpp"
 #include "upload_state.hpp"
 #include "wandb_api.hpp"
 
@@ -20,12 +21,13 @@ struct Session {
   Viewer viewer;
   std::set<std::string> features;
   Progress& progress;
+  const StopFlag& stop;
 };
 
 [[nodiscard]] std::string run_url(const ServerSettings& server, const RunAddress& run);
 
-// Fills `report`, also when it throws. Throws Error for what keeps the run from being complete; faults of
-// single items are listed in the report instead.
+// Under `run.id`. Fills `report`, also when it throws. Throws ConflictError where that id cannot go on, Error
+// for what else keeps the run from being complete; faults of single items are listed in the report instead.
 void upload_run(Session& session, UploadState& state, const PlannedExperiment& experiment,
                 const PlannedRun& run, RunReport& report);
 

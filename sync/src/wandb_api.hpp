@@ -28,8 +28,10 @@ struct RemoteRun {
   std::string storage_id;
   std::uint64_t history_lines = 0;
   std::string config;  // JSON text
+  std::vector<std::string> tags;
 };
 
+// What is empty is left unchanged at the server.
 struct RunHeader {
   std::string storage_id;  // empty: not known yet
   std::string run_id;
@@ -42,9 +44,7 @@ struct RunHeader {
 
 struct UpsertedRun {
   std::string storage_id;
-  std::string display_name;
   RunAddress address;  // names as the server spells them: those to use from now on
-  std::uint64_t history_lines = 0;
 };
 
 // Where to put one file.
@@ -59,7 +59,7 @@ struct NewArtifact {
   RunAddress run;
   std::string type, name, digest;  // digest: of the manifest, hex
   std::string description, metadata_json;
-  std::vector<std::string> aliases, tags;
+  std::vector<std::string> aliases, tags;  // "latest" only if it is among them
   std::optional<std::int64_t> history_step;
   std::string client_id, sequence_client_id;
 };
@@ -106,6 +106,12 @@ class WandbApi {
                                                                 const std::vector<ArtifactFileSpec>& files);
   void commit_artifact(const std::string& artifact_id, const std::string& name);
   void use_artifact(const RunAddress& run, const std::string& artifact_id);
+  // The artifact that was made with this client id; empty: none, or the server cannot say.
+  [[nodiscard]] std::string artifact_of_client(const std::string& client_id);
+  void add_aliases(const std::string& artifact_id, const std::string& name,
+                   const std::vector<std::string>& aliases);
+  void update_metadata(const std::string& artifact_id, const std::string& name,
+                       const std::string& metadata_json);
 
  private:
   GraphqlClient graphql_;

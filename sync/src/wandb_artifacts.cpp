@@ -56,11 +56,23 @@ mutation CommitArtifact($artifactID: ID!) {
 constexpr std::string_view kUseArtifact = R"(
 mutation UseArtifact($input: UseArtifactInput!) { useArtifact(input: $input) { artifact { id } } })";
 
-json alias_list(const NewArtifact& artifact) {
+constexpr std::string_view kClientIdMapping = R"(
+query ClientIDMapping($clientID: ID!) { clientIDMapping(clientID: $clientID) { serverID } })";
+
+constexpr std::string_view kAddAliases = R"(
+mutation AddAliases($artifactID: ID!, $aliases: [ArtifactAliasInput!]!) {
+  addAliases(input: {artifactID: $artifactID, aliases: $aliases}) { success }
+})";
+
+constexpr std::string_view kUpdateArtifact = R"(
+mutation UpdateArtifact($artifactID: ID!, $metadata: JSONString) {
+  updateArtifact(input: {artifactID: $artifactID, metadata: $metadata}) { artifact { id } }
+})";
+
+json alias_list(const std::string& name, const std::vector<std::string>& aliases) {
   json list = json::array();
-  list.push_back({{"artifactCollectionName", artifact.name}, {"alias", "latest"}});
-  for (const std::string& alias : artifact.aliases) {
-    if (alias != "latest") list.push_back({{"artifactCollectionName", artifact.name}, {"alias", alias}});
+  for (const std::string& alias : aliases) {
+    list.push_back({{"artifactCollectionName", name}, {"alias", alias}});
   }
   return list;
 }
@@ -76,7 +88,7 @@ json create_input(const NewArtifact& artifact) {
       {"digestAlgorithm", "MANIFEST_MD5"},
       {"description", or_null(artifact.description)},
       {"metadata", or_null(artifact.metadata_json)},
-      {"aliases", alias_list(artifact)},
+      {"aliases", alias_list(artifact.name, artifact.aliases)},
       {"ttlDurationSeconds", nullptr},
       {"historyStep", artifact.history_step.value_or(0) == 0 ? json(nullptr) : json(*artifact.history_step)},
       {"enableDigestDeduplication", true},
@@ -173,6 +185,31 @@ void WandbApi::use_artifact(const RunAddress& run, const std::string& artifact_i
                       {"usedAs", nullptr}};
   (void)graphql_.call("UseArtifact", kUseArtifact, {{"input", input}},
                       "linking an artifact to run " + run.run_id);
+}
+
+std::string WandbApi::artifact_of_client(const std::string& client_id) {
+  try {
+    const json data = graphql_.call("ClientIDMapping", kClientIdMapping, {{"clientID", client_id}},
+                                    "asking whose an artifact is");
+    return text_at(data, {"clientIDMapping", "serverID"});
+  } catch (const RefusedError& refusal) {
+    if (refusal.code() == ErrorCode::kUnauthorized) throw;
+    return "";
+  }
+}
+
+void WandbApi::add_aliases(const std::string& artifact_id, const std::string& name,
+                           const std::vector<std::string>& aliases) {
+  (void)graphql_.call("AddAliases", kAddAliases,
+                      {{"artifactID", artifact_id}, {"aliases", alias_list(name, aliases)}},
+                      "naming a version of artifact " + name);
+}
+
+void WandbApi::update_metadata(const std::string& artifact_id, const std::string& name,
+                               const std::string& metadata_json) {
+  (void)graphql_.call("UpdateArtifact", kUpdateArtifact,
+                      {{"artifactID", artifact_id}, {"metadata", metadata_json}},
+                      "describing a version of artifact " + name);
 }
 
 }  // namespace ranklog::sync

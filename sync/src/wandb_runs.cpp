@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "conflict.hpp"
 #include "json_access.hpp"
 #include "upload_headers.hpp"
 #include "wandb_api.hpp"
@@ -20,7 +21,7 @@ constexpr std::string_view kRunResumeStatus = R"(
 query RunResumeStatus($project: String, $entity: String, $name: String!) {
   model(name: $project, entityName: $entity) {
     id name entity { id name }
-    bucket(name: $name, missingOk: true) { id historyLineCount config }
+    bucket(name: $name, missingOk: true) { id historyLineCount config tags }
   }
 })";
 
@@ -38,7 +39,7 @@ mutation UpsertBucket(
     sweep: $sweep, tags: $tags, summaryMetrics: $summaryMetrics
   }) {
     bucket {
-      id name displayName description config sweepName historyLineCount
+      id name
       project { id name entity { id name } }
     }
     inserted
@@ -61,8 +62,7 @@ std::string place_of(const RunHeader& header) {
                                          const std::string& user) {
   const std::string place = place_of(header);
   if (refusal.server_text().find("previously created and deleted") != std::string::npos) {
-    throw Error(ErrorCode::kServer, place + " was deleted at the server, which keeps its id for ever",
-                "upload it under another id with --id");
+    throw ConflictError(place + " was deleted at the server, which keeps its id for ever");
   }
   if (refusal.http_status() == 409) {
     throw Error(ErrorCode::kTemporary, place + " is busy at the server: " + refusal.server_text(),
@@ -87,7 +87,7 @@ json upsert_variables(const RunHeader& header) {
           {"displayName", or_null(header.display_name)},
           {"notes", or_null(header.notes)},
           {"commit", or_null(header.commit)},
-          {"config", header.config},
+          {"config", or_null(header.config)},
           {"host", or_null(header.host)},
           {"debug", nullptr},
           {"program", or_null(header.program)},
@@ -100,22 +100,6 @@ json upsert_variables(const RunHeader& header) {
 }
 
 }  // namespace
-
-std::vector<std::pair<std::string, std::string>> parse_upload_headers(const json& list) {
-  std::vector<std::pair<std::string, std::string>> headers;
-  if (!list.is_array()) return headers;
-  for (const json& entry : list) {
-    if (!entry.is_string()) continue;
-    const std::string line = entry.get<std::string>();
-    const std::size_t colon = line.find(':');
-    if (colon == std::string::npos || line.find_first_of("\r\n") != std::string::npos) continue;
-    const std::size_t begin = line.find_first_not_of(" \t", colon + 1);
-    std::string value = begin == std::string::npos ? "" : line.substr(begin);
-    while (value.ends_with(' ') || value.ends_with('\t')) value.pop_back();
-    headers.emplace_back(line.substr(0, colon), std::move(value));
-  }
-  return headers;
-}
 
 Viewer WandbApi::viewer() {
   const json data = graphql_.call("Viewer", kViewer, json::object(), "asking who the API key belongs to");
@@ -151,8 +135,13 @@ std::optional<RemoteRun> WandbApi::find_run(const RunAddress& run) {
                                   "asking what the server has of run " + run.run_id);
   const json& bucket = at_path(data, {"model", "bucket"});
   if (!bucket.is_object()) return std::nullopt;
-  return RemoteRun{text_at(bucket, {"id"}), count_at(bucket, {"historyLineCount"}),
-                   text_at(bucket, {"config"})};
+  RemoteRun out{
+      text_at(bucket, {"id"}), count_at(bucket, {"historyLineCount"}), text_at(bucket, {"config"}), {}};
+  const json& tags = at_path(bucket, {"tags"});
+  for (std::size_t i = 0; tags.is_array() && i < tags.size(); ++i) {
+    if (tags[i].is_string()) out.tags.push_back(tags[i]);
+  }
+  return out;
 }
 
 UpsertedRun WandbApi::upsert_run(const RunHeader& header, const std::string& user) {
@@ -166,10 +155,8 @@ UpsertedRun WandbApi::upsert_run(const RunHeader& header, const std::string& use
   const json& bucket = at_path(data, {"upsertBucket", "bucket"});
   UpsertedRun out;
   out.storage_id = text_at(bucket, {"id"});
-  out.display_name = text_at(bucket, {"displayName"});
   out.address = {text_at(bucket, {"project", "entity", "name"}), text_at(bucket, {"project", "name"}),
                  text_at(bucket, {"name"})};
-  out.history_lines = count_at(bucket, {"historyLineCount"});
   if (out.storage_id.empty() || out.address.entity.empty() || out.address.project.empty()) {
     throw Error(ErrorCode::kServer, "creating run " + header.run_id + ": the server's answer names no run");
   }

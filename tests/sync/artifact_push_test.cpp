@@ -60,7 +60,7 @@ TEST_F(ArtifactPushTest, EachCheckpointIsOneVersionWhateverTheStrategies) {
     EXPECT_NE(version.run.find("-all-r0-"), std::string::npos);
   }
   EXPECT_EQ(server.artifacts[0].aliases, std::vector<std::string>({"step-1"}));
-  EXPECT_EQ(server.artifacts[1].aliases, std::vector<std::string>({"step-3", "latest"}));
+  EXPECT_EQ(server.artifacts[1].aliases, std::vector<std::string>({"latest", "step-3"}));
   // The runs of the other strategies use them.
   for (const auto& [id, run] : server.runs) {
     const bool uses = id.find("-main-r0-") != std::string::npos || id.find("-node-r0-") != std::string::npos;
@@ -97,7 +97,7 @@ TEST_F(ArtifactPushTest, ChangedCheckpointIsNamedAndTheOthersGoUp) {
   ASSERT_EQ(server.artifacts.size(), 2U);
   EXPECT_FALSE(server.artifacts[0].committed);
   EXPECT_TRUE(server.artifacts[0].files.empty());
-  EXPECT_EQ(server.artifacts[1].aliases, std::vector<std::string>({"step-3", "latest"}));
+  EXPECT_EQ(server.artifacts[1].aliases, std::vector<std::string>({"latest", "step-3"}));
 }
 
 TEST_F(ArtifactPushTest, MissingCheckpointIsNamedAndTheOthersGoUp) {
@@ -122,17 +122,129 @@ TEST_F(ArtifactPushTest, FolderThatWasMovedIsEnough) {
 }
 
 TEST_F(ArtifactPushTest, TagsGoOnlyToServersThatKnowThem) {
-  // The fake ignores tags; what counts is that servers without the feature see no such key.
+  job_.attempt = 1;
+  job_.start_time_ns += 1'000'000'000;
+  RankFileBuilder file = job_.open(logs_.path(), 0);
+  Artifact tagged;
+  tagged.name = "tagged";
+  tagged.type = "model";
+  tagged.tags = {"good"};
+  file.operation(tagged).finish();
+  for (const bool knows : {false, true}) {
+    FakeWandb server;
+    if (knows) server.features = {"ARTIFACT_TAGS"};
+    std::vector<bool> seen;
+    server.faults = [&](std::size_t, const HttpRequest& request) -> std::optional<FakeWandb::Fault> {
+      if (request_kind(request) == "CreateArtifact") {
+        seen.push_back(json::parse(request.body)["variables"]["input"].contains("tags"));
+      }
+      return std::nullopt;
+    };
+    EXPECT_EQ(exit_status(push_to(server)), 0);
+    EXPECT_EQ(seen, std::vector<bool>({false, false, knows}));
+    std::filesystem::remove_all(job_.folder(logs_.path()) / ".wandb-sync");
+  }
+}
+
+// Versions keep their order: one that failed for a while must not come after, and as, the newest.
+TEST_F(ArtifactPushTest, LaterVersionsWaitForOneThatFailed) {
   FakeWandb server;
-  bool seen = false;
-  server.faults = [&](std::size_t, const HttpRequest& request) -> std::optional<FakeWandb::Fault> {
-    if (request_kind(request) == "CreateArtifact") {
-      seen = seen || json::parse(request.body)["variables"]["input"].contains("tags");
-    }
-    return std::nullopt;
+  server.faults = refuse("CommitArtifact", 0, 400);
+  EXPECT_EQ(exit_status(push_to(server)), kExitFailed);
+  EXPECT_EQ(server.count("CreateArtifact"), 1U);
+  EXPECT_EQ(exit_status(push_to(server)), 0);
+  ASSERT_EQ(server.artifacts.size(), 2U);
+  EXPECT_EQ(server.artifacts[0].aliases, std::vector<std::string>({"step-1"}));
+  EXPECT_EQ(server.artifacts[1].aliases, std::vector<std::string>({"latest", "step-3"}));
+}
+
+TEST_F(ArtifactPushTest, OlderVersionThatIsMendedLaterIsNotTheLatest) {
+  const std::string bytes = ranklog::test::read_file(checkpoint(1));
+  std::filesystem::remove(checkpoint(1));
+  FakeWandb server;
+  EXPECT_EQ(exit_status(push_to(server)), kExitFailed);
+  ranklog::test::write_file(checkpoint(1), bytes);
+  EXPECT_EQ(exit_status(push_to(server)), 0);
+  ASSERT_EQ(server.artifacts.size(), 2U);
+  EXPECT_EQ(server.artifacts[0].aliases, std::vector<std::string>({"latest", "step-3"}));
+  EXPECT_EQ(server.artifacts[1].aliases, std::vector<std::string>({"step-1"}));
+}
+
+TEST_F(ArtifactPushTest, ExpiredUploadAddressIsAskedForAgain) {
+  for (int nth = 0; nth < 7; ++nth) {  // run files, artifact files and manifests
+    FakeWandb server;
+    server.faults = refuse("PUT", nth, 403);
+    const PushReport report = push_to(server);
+    EXPECT_EQ(exit_status(report), 0) << nth << said(report);
+    EXPECT_EQ(server.artifacts.size(), 2U);
+    std::filesystem::remove_all(job_.folder(logs_.path()) / ".wandb-sync");
+  }
+}
+
+TEST_F(ArtifactPushTest, AliasOfContentThatIsUpAlreadyReachesTheServer) {
+  FakeWandb server;
+  EXPECT_EQ(exit_status(push_to(server)), 0);
+  job_.attempt = 1;
+  job_.start_time_ns += 1'000'000'000;
+  job_.adjust = [](Identity& identity) { identity.resume_step = 4; };
+  RankFileBuilder file = job_.open(logs_.path(), 0);
+  add_artifact(file, "exp-7-model", "checkpoints/step-3/model.pt", 99, "weights of step 3");
+  file.finish();
+  EXPECT_EQ(exit_status(push_to(server)), 0);
+  ASSERT_EQ(server.artifacts.size(), 2U);
+  std::vector<std::string> aliases = server.artifacts[1].aliases;
+  std::ranges::sort(aliases);
+  EXPECT_EQ(aliases, std::vector<std::string>({"latest", "step-3", "step-99"}));
+  server.log.clear();
+  EXPECT_EQ(exit_status(push_to(server)), 0);
+  EXPECT_TRUE(server.log.empty());
+}
+
+// W&B makes no second version of what is there: the second experiment uses that of the first.
+TEST_F(ArtifactPushTest, VersionOfAnotherExperimentIsUsedAndNotTakenForOnesOwn) {
+  for (const char* experiment : {"exp-8", "exp-9"}) {
+    Job job;
+    job.nodes = job.ranks_per_node = 1;
+    job.experiment = experiment;
+    RankFileBuilder file = job.open(logs_.path(), 0);
+    file.row(0, {{"loss", 1}});
+    add_artifact(file, "shared", "checkpoints/a/model.pt", 1, "the same weights");
+    file.finish();
+  }
+  options_.parallel_runs = 1;
+  FakeWandb server;
+  EXPECT_EQ(exit_status(push_to(server)), 0);
+  ASSERT_EQ(server.artifacts.size(), 3U);
+  int makers = 0, users = 0;
+  for (const auto& [id, run] : server.runs) {
+    if (id.find("exp-7") != std::string::npos) continue;
+    makers += server.artifacts[2].run == id ? 1 : 0;
+    users += run.used_artifacts == std::vector<std::string>({server.artifacts[2].id}) ? 1 : 0;
+  }
+  EXPECT_EQ(makers, 1);
+  EXPECT_EQ(users, 1);
+}
+
+TEST_F(ArtifactPushTest, StorageBelowTheBaseUrlGetsTheKeyWhenItAsks) {
+  FakeWandb server;
+  server.storage_is_proxied = true;
+  const PushReport report = push_to(server);
+  EXPECT_EQ(exit_status(report), 0) << said(report);
+  EXPECT_EQ(server.artifacts.size(), 2U);
+  EXPECT_EQ(server.runs.begin()->second.files.size(), 3U);
+}
+
+TEST_F(ArtifactPushTest, StorageElsewhereThatAsksForAKeyIsNamedAndGetsNone) {
+  FakeWandb server;
+  server.faults = [](std::size_t, const HttpRequest& request) -> std::optional<FakeWandb::Fault> {
+    if (request.method != "PUT") return std::nullopt;
+    for (const auto& [name, value] : request.headers) EXPECT_NE(name, "Authorization");
+    return FakeWandb::Fault{false, false, answer(401, "who?")};
   };
-  (void)push_to(server);
-  EXPECT_FALSE(seen);
+  const PushReport report = push_to(server);
+  EXPECT_EQ(exit_status(report), kExitFailed);
+  EXPECT_NE(fault_of(report).find("http://storage"), std::string::npos) << fault_of(report);
+  EXPECT_EQ(fault_of(report).find("API key"), std::string::npos) << fault_of(report);
 }
 
 TEST_F(ArtifactPushTest, SlowUploadKeepsTheRunAlive) {

@@ -196,6 +196,20 @@ TEST_F(CurlTransportTest, ManyAtOnce) {
   EXPECT_EQ(right, 40);
 }
 
+// The key belongs to the address that it was configured for, and goes nowhere else.
+TEST_F(CurlTransportTest, RedirectIsNotFollowedWithTheKey) {
+  RawServer elsewhere([](std::size_t, const RawRequest&) { return RawServer::reply(200, "{}"); });
+  for (const int status : {301, 302, 303, 307, 308}) {
+    RawServer server([&](std::size_t, const RawRequest&) {
+      return RawServer::reply(status, "", "Location: " + elsewhere.url() + "/path\r\n");
+    });
+    HttpRequest request = post(server, "hello");
+    request.headers.emplace_back("Authorization", "Basic c2VjcmV0");
+    EXPECT_EQ(transport_.perform(request).status, status);
+  }
+  EXPECT_TRUE(elsewhere.requests().empty());
+}
+
 TEST_F(CurlTransportTest, OtherProtocolsAreRefused) {
   HttpRequest request;
   request.url = "file:///etc/hostname";

@@ -84,6 +84,86 @@ TEST_F(ExactlyOnceTest, ServerErrorAfterTheFactIsAskedAbout) {
   expect_as_undisturbed(server);
 }
 
+// Counts are eventually consistent: one that has not moved yet proves nothing.
+TEST_F(ExactlyOnceTest, StaleCountAfterALostReplyIsNotBelievedAtOnce) {
+  push_undisturbed(Strategy::kMain);
+  FakeWandb server;
+  server.appends = true;
+  server.faults = [&, hit = false](std::size_t, const HttpRequest& request) mutable -> std::optional<Fault> {
+    if (!is_history(request) || hit) return std::nullopt;
+    hit = true;
+    server.stale_counts = {0, 0};
+    return Fault{true, false, no_answer(Delivery::kUnclear)};
+  };
+  EXPECT_EQ(exit_status(push_as(server, Strategy::kMain)), 0);
+  expect_as_undisturbed(server);
+  EXPECT_EQ(server.rows_received, 5U);
+}
+
+TEST_F(ExactlyOnceTest, StaleCountAfterAKillIsNotBelievedAtOnce) {
+  push_undisturbed(Strategy::kMain);
+  FakeWandb server;
+  server.appends = true;
+  server.faults = at_history(0, {true, true, {}});
+  EXPECT_THROW((void)push_as(server, Strategy::kMain), Killed);
+  server.stale_counts = {0, 0};
+  EXPECT_EQ(exit_status(push_as(server, Strategy::kMain)), 0);
+  expect_as_undisturbed(server);
+}
+
+TEST_F(ExactlyOnceTest, BatchThatMayHaveLandedIsRememberedThroughALaterRefusal) {
+  push_undisturbed(Strategy::kMain);
+  FakeWandb server;
+  server.appends = true;
+  server.faults = [&, tries = 0](std::size_t, const HttpRequest& request) mutable -> std::optional<Fault> {
+    if (!is_history(request) || tries > 1) return std::nullopt;
+    if (tries++ == 1) return Fault{false, false, answer(400, "no")};
+    server.stale_counts = std::deque<std::size_t>(5, 0);
+    return Fault{true, false, no_answer(Delivery::kUnclear)};
+  };
+  EXPECT_EQ(exit_status(push_as(server, Strategy::kMain)), kExitFailed);
+  server.stale_counts.clear();
+  EXPECT_EQ(exit_status(push_as(server, Strategy::kMain)), 0);
+  expect_as_undisturbed(server);
+  EXPECT_EQ(server.rows_received, 5U);
+}
+
+TEST_F(ExactlyOnceTest, LineThatTheServerFindsTooLargeIsLeftOutAndNamed) {
+  FakeWandb server;
+  server.faults = [](std::size_t, const HttpRequest& request) -> std::optional<Fault> {
+    const bool big = is_history(request) && request.body.find("\\\"_step\\\":2") != std::string::npos;
+    return big ? std::optional<Fault>({false, false, answer(413, "too large")}) : std::nullopt;
+  };
+  const PushReport report = push_as(server, Strategy::kMain);
+  EXPECT_EQ(exit_status(report), kExitFailed);
+  EXPECT_NE(fault_of(report).find("step 2 is left out"), std::string::npos) << said(report);
+  const auto& history = server.runs.begin()->second.history;
+  ASSERT_EQ(history.size(), 4U);
+  EXPECT_EQ(json::parse(history[2])["_step"], 3);
+  // The next push agrees about the lines, with its state and without.
+  for (const bool keep_state : {true, false}) {
+    if (!keep_state) std::filesystem::remove_all(state_);
+    const PushReport again = push_as(server, Strategy::kMain);
+    EXPECT_EQ(exit_status(again), kExitFailed);
+    EXPECT_NE(fault_of(again).find("step 2 is left out"), std::string::npos) << said(again);
+    EXPECT_EQ(server.runs.begin()->second.history.size(), 4U);
+    EXPECT_EQ(server.rows_received, 4U);
+  }
+}
+
+// The server counts lines all the time; that must not renew the patience with lines that it never takes.
+TEST_F(ExactlyOnceTest, HistoryThatIsNeverTakenEndsWithThePatience) {
+  FakeWandb server;
+  server.faults = [](std::size_t number, const HttpRequest& request) -> std::optional<Fault> {
+    if (number > 1000) throw std::runtime_error("tried for ever");
+    return is_history(request) ? std::optional<Fault>({false, false, answer(503, "busy")}) : std::nullopt;
+  };
+  options_.patience = std::chrono::seconds(120);
+  const PushReport report = push_as(server, Strategy::kMain);
+  EXPECT_EQ(exit_status(report), kExitTemporary) << said(report);
+  EXPECT_LE(clock_.slept(), std::chrono::seconds(200));
+}
+
 TEST_F(ExactlyOnceTest, RateLimitIsSatOutWithoutAsking) {
   FakeWandb server;
   server.faults = at_history(0, {false, false, answer(429, "", {{"retry-after", "7"}})});

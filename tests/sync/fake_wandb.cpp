@@ -68,9 +68,10 @@ HttpResponse FakeWandb::act(const HttpRequest& request) {
 }
 
 HttpResponse FakeWandb::put(const HttpRequest& request) {
-  for (const auto& [name, value] : request.headers) {
-    if (name == "Authorization") faults_of_client.push_back("sent the key to an upload address");
-  }
+  const bool with_key = std::ranges::any_of(
+      request.headers, [](const auto& header) { return header.first == "Authorization"; });
+  if (with_key && !storage_is_proxied) faults_of_client.push_back("sent the key to an upload address");
+  if (storage_is_proxied && !has_key(request, api_key)) return answer(401, "who are you?");
   const auto place = upload_places_.find(request.url);
   if (place == upload_places_.end()) return answer(403, "no such address");
   const auto bytes = body_of(request);
@@ -97,46 +98,85 @@ json FakeWandb::answer_to(const std::string& operation, const json& variables) {
   if (operation == "CreateArtifact") return create_artifact(variables["input"]);
   if (operation == "CreateArtifactManifest") return create_manifest(variables);
   if (operation == "CreateArtifactFiles") return create_files(variables);
-  if (operation == "CommitArtifact") {
-    ArtifactVersion* version = find_artifact(variables["artifactID"]);
-    for (ArtifactVersion& other : artifacts) {
-      if (other.name == version->name) std::erase(other.aliases, "latest");
-    }
-    version->aliases.push_back("latest");
-    version->committed = true;
-    return {{"commitArtifact", {{"artifact", {{"id", version->id}, {"digest", version->digest}}}}}};
+  if (operation == "CommitArtifact") return commit(variables);
+  if (operation == "UseArtifact") return use(variables["input"]);
+  if (operation == "CreateRunFiles") return create_run_files(variables);
+  if (operation == "ClientIDMapping") {
+    const ArtifactVersion* found = find_client(variables["clientID"]);
+    return {{"clientIDMapping", found == nullptr ? json(nullptr) : json{{"serverID", found->id}}}};
   }
-  if (operation == "UseArtifact") {
-    auto& used = runs[variables["input"]["runName"]].used_artifacts;
-    const std::string id = variables["input"]["artifactID"];
-    if (std::ranges::find(used, id) == used.end()) used.push_back(id);
-    return {{"useArtifact", {{"artifact", {{"id", id}}}}}};
+  if (operation == "AddAliases") {
+    point_aliases(*find_artifact(variables["artifactID"]), variables["aliases"]);
+    return {{"addAliases", {{"success", true}}}};
   }
-  if (operation == "CreateRunFiles") {
-    json files = json::array();
-    const std::string run_id = variables["run"];
-    for (const std::string name : variables["files"]) {
-      const std::string url = "http://storage/run/" + run_id + "/" + name;
-      upload_places_[url] = [this, run_id, name](const std::string& bytes) {
-        runs[run_id].files[name] = bytes;
-      };
-      files.push_back({{"name", name}, {"uploadUrl", url}});
-    }
-    return {{"createRunFiles", {{"runID", "x"}, {"uploadHeaders", json::array()}, {"files", files}}}};
+  if (operation == "UpdateArtifact") {
+    find_artifact(variables["artifactID"])->metadata = variables["metadata"];
+    return {{"updateArtifact", {{"artifact", {{"id", variables["artifactID"]}}}}}};
   }
   faults_of_client.push_back("asked for " + operation);
   return {};
 }
 
-json FakeWandb::resume_status(const json& variables) const {
+json FakeWandb::commit(const json& variables) {
+  ArtifactVersion* version = find_artifact(variables["artifactID"]);
+  version->committed = true;
+  json aliases = json::array();
+  for (const std::string& alias : version->aliases) aliases.push_back({{"alias", alias}});
+  version->aliases.clear();
+  point_aliases(*version, aliases);
+  return {{"commitArtifact", {{"artifact", {{"id", version->id}, {"digest", version->digest}}}}}};
+}
+
+// An alias stands for one version of a name.
+void FakeWandb::point_aliases(ArtifactVersion& version, const json& aliases) {
+  for (const json& entry : aliases) {
+    const std::string alias = entry["alias"];
+    for (ArtifactVersion& other : artifacts) {
+      if (other.name == version.name && other.committed) std::erase(other.aliases, alias);
+    }
+    version.aliases.push_back(alias);
+  }
+}
+
+json FakeWandb::use(const json& input) {
+  auto& used = runs[input["runName"]].used_artifacts;
+  const std::string id = input["artifactID"];
+  if (std::ranges::find(used, id) == used.end()) used.push_back(id);
+  return {{"useArtifact", {{"artifact", {{"id", id}}}}}};
+}
+
+json FakeWandb::create_run_files(const json& variables) {
+  json files = json::array();
+  const std::string run_id = variables["run"];
+  for (const std::string name : variables["files"]) {
+    const std::string url = storage("run/" + run_id + "/" + name);
+    upload_places_[url] = [this, run_id, name](const std::string& bytes) {
+      runs[run_id].files[name] = bytes;
+    };
+    files.push_back({{"name", name}, {"uploadUrl", url}});
+  }
+  return {{"createRunFiles", {{"runID", "x"}, {"uploadHeaders", json::array()}, {"files", files}}}};
+}
+
+std::string FakeWandb::storage(const std::string& path) const {
+  return (storage_is_proxied ? "http://server/storage/" : "http://storage/") + path;
+}
+
+json FakeWandb::resume_status(const json& variables) {
   const auto found = runs.find(variables["name"]);
   if (found == runs.end()) return {{"model", {{"id", "m"}, {"bucket", nullptr}}}};
   const Run& run = found->second;
+  std::size_t lines = run.history.size();
+  if (!stale_counts.empty()) {
+    lines = stale_counts.front();
+    stale_counts.pop_front();
+  }
   return {{"model",
            {{"id", "m"},
             {"bucket",
              {{"id", run.storage_id},
-              {"historyLineCount", run.history.size()},
+              {"historyLineCount", lines},
+              {"tags", run.variables.value("tags", json(nullptr))},
               {"config", run.variables["config"]}}}}}};
 }
 
@@ -145,7 +185,10 @@ json FakeWandb::upsert(const json& variables) {
   const bool is_new = !runs.contains(id);
   Run& run = runs[id];
   run.storage_id = "storage-" + id;
-  run.variables = variables;
+  if (run.variables.is_null()) run.variables = variables;
+  for (const auto& [key, value] : variables.items()) {
+    if (!value.is_null()) run.variables[key] = value;  // null: unchanged
+  }
   const json project = {
       {"id", "p"}, {"name", variables["project"]}, {"entity", {{"id", "e"}, {"name", "acme"}}}};
   return {{"upsertBucket",
@@ -162,9 +205,8 @@ json FakeWandb::create_artifact(const json& input) {
   const auto client_id = input["clientID"].get<std::string>();
   const auto name = input["artifactCollectionName"].get<std::string>();
   ArtifactVersion* latest = nullptr;
-  ArtifactVersion* same = nullptr;
+  ArtifactVersion* same = find_client(client_id);
   for (ArtifactVersion& version : artifacts) {
-    if (version.client_id == client_id) same = &version;
     if (version.name == name && version.committed) latest = &version;
   }
   if (same == nullptr && latest != nullptr && latest->digest == input["digest"].get<std::string>())
@@ -177,8 +219,12 @@ json FakeWandb::create_artifact(const json& input) {
     version.digest = input["digest"];
     version.run = input["runName"];
     for (const json& alias : input["aliases"]) {
-      if (alias["alias"] != "latest") version.aliases.push_back(alias["alias"]);
+      version.aliases.push_back(alias["alias"]);
     }
+    if (input.contains("tags")) {
+      for (const json& tag : input["tags"]) version.tags.push_back(tag["tagName"]);
+    }
+    version.metadata = input["metadata"].is_string() ? input["metadata"].get<std::string>() : "";
     artifacts.push_back(version);
     same = &artifacts.back();
   }
@@ -193,7 +239,7 @@ json FakeWandb::create_manifest(const json& variables) {
   const std::string id = variables["artifactID"];
   json file = {{"id", "f"}};
   if (variables["includeUpload"] == true) {
-    const std::string url = "http://storage/manifest/" + id;
+    const std::string url = storage("manifest/" + id);
     upload_places_[url] = [this, id,
                            digest = variables["digest"].get<std::string>()](const std::string& bytes) {
       if (base64_of_hex(md5_hex(bytes)) != digest)
@@ -212,7 +258,7 @@ json FakeWandb::create_files(const json& variables) {
     const std::string id = spec["artifactID"];
     const std::string name = spec["name"];
     const std::string md5 = spec["md5"];
-    const std::string url = "http://storage/artifact/" + id + "/" + name;
+    const std::string url = storage("artifact/" + id + "/" + name);
     upload_places_[url] = [this, id, name, md5](const std::string& bytes) {
       if (base64_of_hex(md5_hex(bytes)) != md5) faults_of_client.push_back("sent other bytes than it said");
       find_artifact(id)->files[name] = bytes;
@@ -229,6 +275,11 @@ json FakeWandb::create_files(const json& variables) {
 
 FakeWandb::ArtifactVersion* FakeWandb::find_artifact(const std::string& id) {
   const auto found = std::ranges::find(artifacts, id, &ArtifactVersion::id);
+  return found == artifacts.end() ? nullptr : &*found;
+}
+
+FakeWandb::ArtifactVersion* FakeWandb::find_client(const std::string& client_id) {
+  const auto found = std::ranges::find(artifacts, client_id, &ArtifactVersion::client_id);
   return found == artifacts.end() ? nullptr : &*found;
 }
 
@@ -278,7 +329,8 @@ std::string FakeWandb::state() const {
   }
   for (const ArtifactVersion& version : artifacts) {
     out["artifacts"].push_back({version.name, version.client_id, version.digest, version.run,
-                                version.manifest, version.aliases, version.files, version.committed});
+                                version.manifest, version.aliases, version.tags, version.metadata,
+                                version.files, version.committed});
   }
   return out.dump(1);
 }

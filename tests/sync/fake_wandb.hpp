@@ -3,6 +3,7 @@
 // wants.
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -34,6 +35,8 @@ class FakeWandb final : public Transport {
   struct ArtifactVersion {
     std::string id, name, client_id, digest, run, manifest;
     std::vector<std::string> aliases;
+    std::vector<std::string> tags;
+    std::string metadata;
     std::map<std::string, std::string> files;
     bool committed = false;
   };
@@ -53,6 +56,8 @@ class FakeWandb final : public Transport {
   bool appends = false;  // ignores offsets, as some servers do
   std::string api_key = std::string(40, 'k');
   std::vector<std::string> features;
+  std::deque<std::size_t> stale_counts;  // of history lines, shown before the true one
+  bool storage_is_proxied = false;       // below the base URL, where a PUT needs the key
 
   // What it holds.
   std::map<std::string, Run> runs;            // by id
@@ -72,11 +77,17 @@ class FakeWandb final : public Transport {
   HttpResponse file_stream(const HttpRequest& request);
   nlohmann::json answer_to(const std::string& operation, const nlohmann::json& variables);
   nlohmann::json upsert(const nlohmann::json& variables);
-  nlohmann::json resume_status(const nlohmann::json& variables) const;
+  nlohmann::json resume_status(const nlohmann::json& variables);
+  nlohmann::json commit(const nlohmann::json& variables);
+  nlohmann::json use(const nlohmann::json& input);
+  nlohmann::json create_run_files(const nlohmann::json& variables);
   nlohmann::json create_artifact(const nlohmann::json& input);
   nlohmann::json create_manifest(const nlohmann::json& variables);
   nlohmann::json create_files(const nlohmann::json& variables);
   ArtifactVersion* find_artifact(const std::string& id);
+  ArtifactVersion* find_client(const std::string& client_id);
+  void point_aliases(ArtifactVersion& version, const nlohmann::json& aliases);
+  [[nodiscard]] std::string storage(const std::string& path) const;
   void take_lines(Run& run, const nlohmann::json& file);
 
   std::recursive_mutex mutex_;

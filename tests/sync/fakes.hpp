@@ -77,6 +77,9 @@ class ScriptedTransport final : public Transport {
     return response;
   }
 
+  // Before the rest of the list.
+  void answer_next(HttpResponse response) { script_.push_front(std::move(response)); }
+
   std::vector<HttpRequest> requests;
 
  private:

@@ -19,8 +19,10 @@ using test::ScriptedTransport;
 class HttpClientTest : public ::testing::Test {
  protected:
   HttpClient client(ScriptedTransport& transport, milliseconds patience = std::chrono::minutes(10)) {
-    return {
-        transport, clock_, stop_, {patience, [this](const std::string& text) { notices_.push_back(text); }}};
+    return {transport,
+            clock_,
+            stop_,
+            {patience, [this](const std::string& text) { notices_.push_back(text); }, {}}};
   }
   static HttpRequest request() {
     HttpRequest out;
@@ -87,6 +89,42 @@ TEST_F(HttpClientTest, SuccessRenewsThePatience) {
   HttpClient http = client(transport, std::chrono::seconds(40));
   EXPECT_TRUE(http.send(Endpoint::kFileStream, request(), "x").ok());
   EXPECT_TRUE(http.send(Endpoint::kFileStream, request(), "x").ok());
+}
+
+// Questions that are answered say nothing about history that is not taken.
+TEST_F(HttpClientTest, SuccessOfAnotherKindDoesNotRenewThePatience) {
+  ScriptedTransport transport({answer(503)});
+  HttpClient failing = client(transport, std::chrono::seconds(60));
+  int attempts = 0;
+  ErrorCode code = ErrorCode::kUsage;
+  for (; attempts < 100 && code == ErrorCode::kUsage; ++attempts) {
+    const HttpResponse response = failing.attempt(request(), "history of run r");
+    try {
+      (void)failing.settle(Endpoint::kFileStream, attempts, request(), response, "history of run r");
+    } catch (const Error& error) {
+      code = error.code();
+    }
+    transport.answer_next(answer(200));
+    (void)failing.attempt(request(), "asking for a count");
+  }
+  EXPECT_EQ(code, ErrorCode::kTemporary);
+  EXPECT_LT(attempts, 10);
+}
+
+TEST_F(HttpClientTest, ReplyThatRepeatsASecretIsMasked) {
+  ScriptedTransport transport({answer(403, "bad header Basic c2VjcmV0 of key s3cret")});
+  HttpClient http(transport, clock_, stop_, {std::chrono::minutes(1), {}, {"c2VjcmV0", "s3cret"}});
+  EXPECT_EQ(http.send(Endpoint::kGraphql, request(), "x").body, "bad header Basic *** of key ***");
+}
+
+TEST(DescribeFailureTest, OfAStoragesReplyOnlyStatusAndCodeAreTold) {
+  const std::string xml =
+      "<?xml "
+      "version=\"1.0\"?><Error><Code>SignatureDoesNotMatch</Code><StringToSign>PRIVATE</StringToSign></"
+      "Error>";
+  EXPECT_EQ(describe_failure(Endpoint::kUpload, answer(403, xml)), "403 (SignatureDoesNotMatch)");
+  EXPECT_EQ(describe_failure(Endpoint::kUpload, answer(502, "<html>request: PUT /x?sig=PRIVATE")), "502");
+  EXPECT_EQ(describe_failure(Endpoint::kGraphql, answer(503, "busy\x1b[2J\n")), "503 (busy [2J )");
 }
 
 TEST_F(HttpClientTest, StopIsNoticedBeforeARequestAndWhileWaiting) {

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "artifact_plan.hpp"
 #include "experiments.hpp"
 #include "ranklog/schema/digest.hpp"
+#include "ranklog/schema/error.hpp"
 #include "ranklog/sync/plan_view.hpp"
 #include "support/temp_dir.hpp"
 
@@ -120,7 +123,131 @@ TEST_F(PlanTest, MissingRanksAreNamed) {
   const Plan made = plan(strategy(Strategy::kAll));
   EXPECT_EQ(made.experiments.at(0).missing_ranks, std::vector<int>({3}));
   EXPECT_EQ(made.experiments.at(0).runs.size(), 7U);
-  EXPECT_NE(plan_text(view_plan(made)).find("no file of rank 3 (world size 8)"), std::string::npos);
+  EXPECT_NE(plan_text(view_plan(made, StopFlag{})).find("no file of rank 3 (world size 8)"),
+            std::string::npos);
+}
+
+TEST_F(PlanTest, UnderAllARankWithoutAFileLeavesThePlanPartial) {
+  const Job job;
+  job.write(logs_.path(), 1);
+  std::filesystem::remove(job.folder(logs_.path()) / "rank-00003.db");
+  const Plan all = plan(strategy(Strategy::kAll));
+  ASSERT_EQ(all.experiments.at(0).problems.size(), 1U);
+  EXPECT_NE(all.experiments.at(0).problems.at(0).message.find("rank 3"), std::string::npos);
+  EXPECT_EQ(exit_status(view_plan(all, StopFlag{})), kExitFailed);
+  for (const Strategy other : {Strategy::kMain, Strategy::kNode}) {
+    EXPECT_EQ(exit_status(view_plan(plan(strategy(other)), StopFlag{})), kExitOk);
+  }
+}
+
+TEST_F(PlanTest, UnderNodeANodeWithoutAnyFileIsNamed) {
+  const Job job;
+  job.write(logs_.path(), 1);
+  for (int rank = 4; rank < 8; ++rank) {
+    std::filesystem::remove(job.folder(logs_.path()) / ("rank-0000" + std::to_string(rank) + ".db"));
+  }
+  const Plan made = plan(strategy(Strategy::kNode));
+  ASSERT_EQ(made.experiments.at(0).problems.size(), 1U);
+  EXPECT_NE(made.experiments.at(0).problems.at(0).message.find("from 4 to 7"), std::string::npos);
+}
+
+TEST_F(PlanTest, NamesThatTheServerWouldRefuseAreFoundBeforeAnythingIsSent) {
+  for (const char* id : {"a/b", "a:b", "a b#", " a", "a;b", "it's"}) {
+    const TempDir logs;
+    Job job;
+    job.nodes = job.ranks_per_node = 1;
+    job.adjust = [&](Identity& identity) { identity.wandb_run_id = id; };
+    job.write(logs.path(), 1);
+    const std::vector<std::filesystem::path> inputs = {logs.path()};
+    const Plan made = make_plan(inputs, strategy(Strategy::kMain));
+    EXPECT_TRUE(made.experiments.at(0).runs.empty()) << id;
+    ASSERT_EQ(made.experiments.at(0).problems.size(), 1U) << id;
+    EXPECT_EQ(made.experiments.at(0).problems[0].code, ErrorCode::kUsage);
+    EXPECT_NE(made.experiments.at(0).problems[0].message.find("--id"), std::string::npos);
+  }
+}
+
+TEST_F(PlanTest, LongNameIsCutWithAWarningAndATagOutsideTheLimitsIsLeftOut) {
+  Job job;
+  job.nodes = job.ranks_per_node = 1;
+  std::string long_name;
+  for (int i = 0; i < 130; ++i) long_name += "\xC3\xA9";
+  job.adjust = [&](Identity& identity) {
+    identity.name = long_name;
+    identity.tags = {"good", std::string(65, 't')};
+  };
+  job.write(logs_.path(), 1);
+  const Plan made = plan();
+  EXPECT_EQ(made.experiments.at(0).runs.at(0).name, long_name.substr(0, 256));
+  EXPECT_EQ(made.experiments.at(0).warnings.size(), 1U);
+  ASSERT_EQ(made.experiments.at(0).problems.size(), 1U);
+  EXPECT_NE(made.experiments.at(0).problems[0].message.find("1 to 64"), std::string::npos);
+}
+
+TEST_F(PlanTest, PlanOfDamagedRowsExitsAsItsPushWould) {
+  Job job;
+  job.nodes = job.ranks_per_node = 1;
+  job.write(logs_.path(), 1);
+  const auto file = job.folder(logs_.path()) / "rank-00000.db";
+  std::filesystem::resize_file(file, 8192);
+  EXPECT_EQ(exit_status(view_plan(plan(), StopFlag{})), kExitDamaged);
+}
+
+TEST_F(PlanTest, StopEndsAnEstimate) {
+  Job().write(logs_.path(), 2);
+  StopFlag stop;
+  stop.raise(15);
+  EXPECT_THROW((void)view_plan(plan(), stop), Error);
+}
+
+TEST_F(PlanTest, NewestStepOfASilentWriterIsHeldForHours) {
+  Job job;
+  job.nodes = job.ranks_per_node = 1;
+  RankFileBuilder file = job.open(logs_.path(), 0);
+  file.row(0, {{"loss", 1.0}}).row(1, {{"loss", 1.0}});
+  const auto run_after = [&](std::int64_t seconds) {
+    PlanOptions options;
+    options.now_ns = test::kStartTimeNs + seconds * 1'000'000'000;
+    const std::vector<std::filesystem::path> inputs = {logs_.path()};
+    const Plan made = make_plan(inputs, options);
+    const PlannedRun& run = made.experiments.at(0).runs.at(0);
+    return std::tuple(run.state, run.newest_step_open,
+                      estimate_run(made.experiments.at(0), run, StopFlag{}).steps);
+  };
+  EXPECT_NE(plan_text(view_plan(plan(), StopFlag{})).find("held back"), std::string::npos);
+  EXPECT_EQ(run_after(60), std::tuple(RunState::kRunning, true, 1U));
+  EXPECT_EQ(run_after(3'600), std::tuple(RunState::kCrashed, true, 1U));
+  EXPECT_EQ(run_after(7 * 3'600), std::tuple(RunState::kCrashed, false, 2U));
+}
+
+TEST_F(PlanTest, FingerprintChangesWithTheRanksThatARunStandsFor) {
+  const Job job;
+  job.write(logs_.path(), 1);
+  const auto fingerprint = [&] {
+    const Plan made = plan(strategy(Strategy::kNode));
+    return input_fingerprint(made.experiments.at(0), made.experiments.at(0).runs.at(1));
+  };
+  const std::string whole = fingerprint();
+  std::filesystem::remove(job.folder(logs_.path()) / "rank-00005.db");
+  EXPECT_NE(fingerprint(), whole);
+}
+
+TEST_F(PlanTest, FileTooLargeForOnePutIsFoundByThePlan) {
+  Job job;
+  job.nodes = job.ranks_per_node = 1;
+  RankFileBuilder file = job.open(logs_.path(), 0);
+  file.row(0, {{"loss", 1.0}});
+  Artifact artifact;
+  artifact.name = "model";
+  artifact.type = "model";
+  constexpr std::uint64_t kSize = (std::uint64_t{5} << 30) + 1;
+  artifact.files = {{"model.pt", "model.pt", kSize, md5_hex(""), sha256_hex("")}};
+  write_file(job.folder(logs_.path()) / "model.pt", "");
+  std::filesystem::resize_file(job.folder(logs_.path()) / "model.pt", kSize);
+  file.operation(artifact).finish();
+  const PlanView view = view_plan(plan(), StopFlag{});
+  EXPECT_EQ(exit_status(view), kExitFailed);
+  EXPECT_NE(plan_text(view).find("5 GiB"), std::string::npos) << plan_text(view);
 }
 
 TEST_F(PlanTest, MainWithoutRankZeroAsksForMainRank) {
@@ -202,7 +329,8 @@ TEST_F(PlanTest, FingerprintChangesWithRowsStateAndNames) {
 TEST_F(PlanTest, EstimateCountsRowsBytesAndRequests) {
   Job().write(logs_.path(), 5);
   const Plan made = plan();
-  const RunEstimate cost = estimate_run(made.experiments.at(0), made.experiments.at(0).runs.at(0));
+  const RunEstimate cost =
+      estimate_run(made.experiments.at(0), made.experiments.at(0).runs.at(0), StopFlag{});
   EXPECT_EQ(cost.rows, 5U);
   EXPECT_EQ(cost.steps, 5U);
   EXPECT_GT(cost.bytes, 5U * 60);
@@ -243,6 +371,17 @@ TEST_F(ArtifactPlanTest, ContentThatComesBackIsAVersionOfItsOwnAndARepeatIsNot) 
   EXPECT_EQ(made[0].digest, made[2].digest);
   EXPECT_NE(made[0].client_id, made[2].client_id);
   EXPECT_EQ(made[0].artifact.aliases, std::vector<std::string>({"step-1", "step-2"}));
+}
+
+TEST_F(ArtifactPlanTest, AliasIsThatOfTheLastVersionThatWasGivenIt) {
+  RankFileBuilder file = job_.open(logs_.path(), 0);
+  add_artifact(file, "model", "checkpoints/a/model.pt", 1, "A");
+  add_artifact(file, "model", "checkpoints/b/model.pt", 1, "B");
+  file.finish();
+  const auto made = artifacts();
+  ASSERT_EQ(made.size(), 2U);
+  EXPECT_TRUE(made[0].artifact.aliases.empty());
+  EXPECT_EQ(made[1].artifact.aliases, std::vector<std::string>({"step-1"}));
 }
 
 TEST_F(ArtifactPlanTest, ClientIdsAre128LowerCaseCharactersAndStable) {

@@ -34,8 +34,8 @@ class PushTest : public ::testing::Test {
   PushReport push_to(FakeWandb& server, const PlanOptions& plan_options = {}) {
     PlanOptions with_time = plan_options;
     with_time.now_ns = kMuchLater;
-    const std::vector<std::filesystem::path> inputs = {logs_.path()};
-    const Plan plan = make_plan(inputs, with_time);
+    const std::vector<std::filesystem::path> everything = {logs_.path()};
+    const Plan plan = make_plan(inputs_.empty() ? everything : inputs_, with_time);
     const Environment environment = environment_of({{"WANDB_API_KEY", key_}});
     return push(plan, options_, {environment, server, clock_, stop_, progress_});
   }
@@ -55,6 +55,7 @@ class PushTest : public ::testing::Test {
   static std::string said(const PushReport& report) { return report_text(report, true); }
 
   ranklog::test::TempDir logs_;
+  std::vector<std::filesystem::path> inputs_;  // empty: all logs
   PushOptions options_;
   std::string key_ = std::string(40, 'k');
   FakeClock clock_;

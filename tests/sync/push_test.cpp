@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "push_fixture.hpp"
 #include "ranklog/schema/digest.hpp"
@@ -360,6 +361,98 @@ TEST_F(PushTest, FilesThatNoLongerBeginWithWhatWasUploadedStopTheRun) {
   EXPECT_EQ(server.state(), state);
 }
 
+// Crashed at 10, uploaded, continued from the checkpoint at 5: what is up is no longer what the files say.
+TEST_F(PushTest, NewGenerationTakesUpWhatConflictsWithWhatWasUploaded) {
+  Job job;
+  job.nodes = 1;
+  job.ranks_per_node = 2;
+  for (int rank = 0; rank < 2; ++rank) {
+    RankFileBuilder file = job.open(logs_.path(), rank);
+    for (int step = 0; step < 10; ++step) file.row(step, {{"loss", step}});
+    if (rank == 1) file.finish();
+  }
+  FakeWandb server;
+  EXPECT_EQ(exit_status(push_as(server, Strategy::kAll)), 0);
+  job.attempt = 1;
+  job.start_time_ns += 3'600'000'000'000;
+  job.adjust = [](Identity& identity) { identity.resume_step = 5; };
+  for (int rank = 0; rank < 2; ++rank) {
+    RankFileBuilder file = job.open(logs_.path(), rank);
+    for (int step = 5; step < 8; ++step) file.row(step, {{"loss", 100}});
+    file.finish();
+  }
+  const PushReport refused = push_as(server, Strategy::kAll);
+  EXPECT_EQ(exit_status(refused), kExitFailed);
+  EXPECT_NE(fault_of(refused).find("--new-generation"), std::string::npos) << fault_of(refused);
+  options_.new_generation = true;
+  const PushReport report = push_as(server, Strategy::kAll);
+  EXPECT_EQ(exit_status(report), 0) << said(report);
+  ASSERT_EQ(server.runs.size(), 4U);
+  for (const auto& [id, run] : server.runs) {
+    const bool is_new = id.ends_with("-g2");
+    EXPECT_EQ(run.history.size(), is_new ? 8U : 10U) << id;
+    EXPECT_EQ(run.variables["tags"], is_new ? json(nullptr) : json({"superseded"})) << id;
+  }
+  // From now on the new ones are the runs, whether the flag is given or not.
+  server.log.clear();
+  for (const bool flag : {false, true}) {
+    options_.new_generation = flag;
+    const PushReport again = push_as(server, Strategy::kAll);
+    EXPECT_EQ(run_of(again).outcome, RunOutcome::kUpToDate);
+    EXPECT_TRUE(run_of(again).url.ends_with("-g2")) << run_of(again).url;
+  }
+  EXPECT_TRUE(server.log.empty());
+  // And they are found again when the state is lost.
+  std::filesystem::remove_all(job.folder(logs_.path()) / ".wandb-sync");
+  const PushReport found = push_as(server, Strategy::kAll);
+  EXPECT_EQ(exit_status(found), 0) << said(found);
+  EXPECT_EQ(server.runs.size(), 4U);
+}
+
+TEST_F(PushTest, MissingRanksAreReported) {
+  const Job job;
+  job.write(logs_.path(), 2);
+  std::filesystem::remove(job.folder(logs_.path()) / "rank-00003.db");
+  FakeWandb server;
+  const PushReport main = push_as(server, Strategy::kMain);
+  EXPECT_EQ(exit_status(main), 0);
+  EXPECT_NE(said(main).find("no file of rank 3 (world size 8)"), std::string::npos) << said(main);
+  EXPECT_EQ(json::parse(report_json(main))["experiments"][0]["missing_ranks"], json({3}));
+  const PushReport all = push_as(server, Strategy::kAll);
+  EXPECT_EQ(exit_status(all), kExitFailed);
+  EXPECT_NE(said(all).find("7 runs uploaded, PARTIAL: 1 problem"), std::string::npos) << said(all);
+}
+
+TEST_F(PushTest, CheckedRunsAreNotCalledUploaded) {
+  Job().write(logs_.path(), 2);
+  FakeWandb server;
+  (void)push_to(server);
+  options_.skip_synced = false;
+  const PushReport report = push_to(server);
+  EXPECT_EQ(run_of(report).outcome, RunOutcome::kUpToDate);
+  EXPECT_NE(said(report).find("0 runs uploaded, 1 checked and up to date\n"), std::string::npos)
+      << said(report);
+}
+
+// Whatever the order in which folders and files are named: the same bytes.
+TEST_F(PushTest, OrderOfTheInputsChangesNothing) {
+  const Job job;
+  job.write(logs_.path(), 3);
+  for (int rank = 0; rank < 8; ++rank) {
+    inputs_.push_back(job.folder(logs_.path()) / ("rank-0000" + std::to_string(rank) + ".db"));
+  }
+  std::set<std::string> states;
+  for (int permutation = 0; permutation < 3; ++permutation) {
+    FakeWandb server;
+    EXPECT_EQ(exit_status(push_as(server, Strategy::kAll)), 0);
+    states.insert(server.state());
+    std::filesystem::remove_all(job.folder(logs_.path()) / ".wandb-sync");
+    std::ranges::rotate(inputs_, inputs_.begin() + 3);
+    if (permutation == 1) std::ranges::reverse(inputs_);
+  }
+  EXPECT_EQ(states.size(), 1U);
+}
+
 TEST_F(PushTest, ContinuationOfAPreemptedRunGoesOnAndEndsAgain) {
   Job job;
   job.nodes = job.ranks_per_node = 1;
@@ -394,6 +487,137 @@ TEST_F(PushTest, LostStateIsRebuiltFromTheServer) {
   server.log.clear();
   (void)push_to(server);
   EXPECT_TRUE(server.log.empty());
+}
+
+// One job in two pieces, as two allocations leave them, each in a folder of its own.
+class PiecesTest : public PushTest {
+ protected:
+  PiecesTest() {
+    for (int piece = 0; piece < 2; ++piece) {
+      Job job;
+      job.nodes = job.ranks_per_node = 1;
+      job.attempt = piece;
+      job.start_time_ns += piece * 3'600'000'000'000;
+      if (piece > 0) job.adjust = [](Identity& identity) { identity.resume_step = 5; };
+      const std::filesystem::path logs = logs_ / ("piece-" + std::to_string(piece));
+      RankFileBuilder file = job.open(logs, 0);
+      for (int step = 5 * piece; step < 5 * piece + 5; ++step) file.row(step, {{"loss", step}});
+      file.finish();
+      pieces_.push_back(job.folder(logs));
+    }
+  }
+  [[nodiscard]] static std::vector<int> steps_of(const FakeWandb& server) {
+    std::vector<int> steps;
+    for (const std::string& line : server.runs.begin()->second.history) {
+      steps.push_back(json::parse(line)["_step"]);
+    }
+    return steps;
+  }
+
+  std::vector<std::filesystem::path> pieces_;
+};
+
+TEST_F(PiecesTest, LinesOfOtherStepsAtTheServerAreNotTakenForOnesOwn) {
+  for (const bool keep_state : {true, false}) {
+    FakeWandb server;
+    inputs_ = {pieces_[1]};
+    EXPECT_EQ(exit_status(push_to(server)), 0);
+    if (!keep_state) std::filesystem::remove_all(pieces_[1] / ".wandb-sync");
+    inputs_ = pieces_;
+    const PushReport report = push_to(server);
+    EXPECT_EQ(exit_status(report), kExitFailed) << said(report);
+    EXPECT_NE(fault_of(report).find("no longer begin with what was uploaded"), std::string::npos)
+        << fault_of(report);
+    EXPECT_NE(fault_of(report).find("--new-generation"), std::string::npos) << fault_of(report);
+    EXPECT_EQ(steps_of(server), std::vector<int>({5, 6, 7, 8, 9}));
+    for (const auto& piece : pieces_) std::filesystem::remove_all(piece / ".wandb-sync");
+  }
+}
+
+TEST_F(PiecesTest, StateIsFoundInWhicheverPieceItLies) {
+  FakeWandb server;
+  std::filesystem::create_directories(pieces_[1]);
+  inputs_ = pieces_;
+  EXPECT_EQ(exit_status(push_to(server)), 0);
+  std::filesystem::rename(pieces_[0] / ".wandb-sync", pieces_[1] / ".wandb-sync");
+  server.log.clear();
+  EXPECT_EQ(run_of(push_to(server)).outcome, RunOutcome::kUpToDate);
+  EXPECT_TRUE(server.log.empty());
+  EXPECT_FALSE(std::filesystem::exists(pieces_[0] / ".wandb-sync"));
+}
+
+TEST_F(PiecesTest, PieceByPieceFromTheFirstOnIsOneRun) {
+  FakeWandb server;
+  inputs_ = {pieces_[0]};
+  EXPECT_EQ(exit_status(push_to(server)), 0);
+  inputs_ = pieces_;
+  EXPECT_EQ(exit_status(push_to(server)), 0);
+  EXPECT_EQ(steps_of(server), std::vector<int>({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(server.rows_received, 10U);
+}
+
+// The server has lines that nobody vouches for: by their number alone they are not ours.
+TEST_F(PushTest, LostStateWithoutProofOfTheLinesIsRefused) {
+  const Job job;
+  job.write(logs_.path(), 5);
+  FakeWandb server;
+  (void)push_to(server);
+  FakeWandb::Run& run = server.runs.begin()->second;
+  json config = config_of(run);
+  config["_ranklog"]["value"].erase("history");
+  run.variables["config"] = config.dump();
+  std::filesystem::remove_all(job.folder(logs_.path()) / ".wandb-sync");
+  EXPECT_EQ(exit_status(push_to(server)), kExitFailed);
+  EXPECT_EQ(server.rows_received, 5U);
+}
+
+TEST_F(PushTest, LostStateAndOneMoreLineAtTheServerIsRefused) {
+  const Job job;
+  job.write(logs_.path(), 5);
+  FakeWandb server;
+  (void)push_to(server);
+  server.runs.begin()->second.history.resize(3);
+  server.runs.begin()->second.history.push_back("{}");
+  server.runs.begin()->second.history.resize(6, "{}");
+  std::filesystem::remove_all(job.folder(logs_.path()) / ".wandb-sync");
+  EXPECT_EQ(exit_status(push_to(server)), kExitFailed);
+}
+
+TEST_F(PushTest, RunRenamedAtTheServerKeepsItsNameWhenTheConfigChanges) {
+  Job job;
+  job.nodes = job.ranks_per_node = 1;
+  RankFileBuilder file = job.open(logs_.path(), 0);
+  file.row(0, {{"loss", 0}}).row(1, {{"loss", 1}});
+  FakeWandb server;
+  (void)push_to(server);
+  FakeWandb::Run& run = server.runs.begin()->second;
+  for (const bool keep_state : {true, false}) {
+    run.variables["displayName"] = "the good one";
+    run.variables["notes"] = "see page 3";
+    file.operation(ConfigEntry{"late", keep_state ? "1" : "2"}).row(keep_state ? 2 : 3, {{"loss", 2}});
+    if (!keep_state) std::filesystem::remove_all(job.folder(logs_.path()) / ".wandb-sync");
+    EXPECT_EQ(exit_status(push_to(server)), 0);
+    EXPECT_EQ(config_of(run)["late"]["value"], keep_state ? 1 : 2);
+    EXPECT_EQ(run.variables["displayName"], "the good one");
+    EXPECT_EQ(run.variables["notes"], "see page 3");
+  }
+}
+
+TEST_F(PushTest, TwoExperimentsThatWouldBeOneRunAreRefusedBeforeAnythingIsSent) {
+  for (const char* experiment : {"exp-7", "exp-8"}) {
+    Job job;
+    job.experiment = experiment;
+    job.nodes = job.ranks_per_node = 1;
+    job.adjust = [](Identity& identity) { identity.wandb_run_id = "same"; };
+    job.write(logs_.path(), 3);
+  }
+  FakeWandb server;
+  const PushReport report = push_to(server);
+  EXPECT_EQ(exit_status(report), kExitUsage);
+  EXPECT_TRUE(server.log.empty());
+  for (const char* part : {"exp-7", "exp-8", "same", "--id"}) {
+    EXPECT_NE(said(report).find(part), std::string::npos) << said(report);
+  }
 }
 
 TEST_F(PushTest, StateFolderCanLieElsewhere) {

@@ -51,6 +51,20 @@ int RehearsalTest::sync(const std::vector<std::string>& arguments, const Variabl
   return status;
 }
 
+void RehearsalTest::advance_server(int seconds) {
+  HttpRequest request;
+  request.url = url_ + "/standin/clock";
+  request.body = json{{"advance_seconds", seconds}}.dump();
+  ASSERT_TRUE(transport_.perform(request).ok());
+}
+
+std::size_t RehearsalTest::requests_received() const {
+  std::ifstream in(dir_ / "server/requests.jsonl");
+  std::size_t lines = 0;
+  for (std::string line; std::getline(in, line);) ++lines;
+  return lines;
+}
+
 json RehearsalTest::project() {
   HttpRequest request;
   request.method = "GET";

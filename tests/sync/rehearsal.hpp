@@ -28,6 +28,11 @@ class RehearsalTest : public ::testing::Test {
   // Runs it to its end; returns the exit status and keeps what it said.
   int sync(const std::vector<std::string>& arguments, const ranklog::test::Variables& variables = {});
 
+  // Moves the server's clock.
+  void advance_server(int seconds);
+  // Requests of uploaders that the server got so far.
+  [[nodiscard]] std::size_t requests_received() const;
+
   // What the server holds.
   [[nodiscard]] nlohmann::json runs();       // by id
   [[nodiscard]] nlohmann::json artifacts();  // in order

@@ -1,9 +1,13 @@
+#include <pty.h>
+#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <limits>
+#include <map>
 
 #include "experiments.hpp"
 #include "ranklog/schema/digest.hpp"
@@ -15,6 +19,18 @@ namespace ranklog::sync::test {
 namespace {
 
 using nlohmann::json;
+
+// Of the test's own process, for the writer.
+class ScopedVariable {
+ public:
+  ScopedVariable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~ScopedVariable() { unsetenv(name_); }
+  ScopedVariable(const ScopedVariable&) = delete;
+  ScopedVariable& operator=(const ScopedVariable&) = delete;
+
+ private:
+  const char* name_;
+};
 
 // Two nodes of two ranks, written by the real writer, with two checkpoints by rank 0.
 class SyncTest : public RehearsalTest {
@@ -208,6 +224,7 @@ TEST_F(SyncTest, TruncatedRankFileLeavesTheOthersUpAndThePushPartial) {
   EXPECT_EQ(sync({logs(), "--strategy", "all"}), kExitFailed);
   EXPECT_EQ(runs().size(), 3U);
   EXPECT_NE(output_.find("rank-00001.db"), std::string::npos) << output_;
+  EXPECT_NE(output_.find("3 runs uploaded, PARTIAL"), std::string::npos) << output_;
 }
 
 TEST_F(SyncTest, RankFileOfWhichNoRowCanBeReadMakesNoRun) {
@@ -229,6 +246,45 @@ TEST_F(SyncTest, FileOfSomethingElseIsNamed) {
   EXPECT_NE(output_.find("other.db"), std::string::npos) << output_;
   EXPECT_EQ(runs().size(), 1U);
   EXPECT_EQ(sync({(dir_ / "other.db").string()}), kExitDamaged);
+}
+
+TEST_F(SyncTest, DatabaseOfAnotherProgramIsNamed) {
+  write_job();
+  const std::string other = (dir_ / "places.db").string();
+  sqlite3* raw = nullptr;
+  ASSERT_EQ(sqlite3_open(other.c_str(), &raw), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(raw, "CREATE TABLE places(url TEXT); INSERT INTO places VALUES('x')", nullptr,
+                         nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(raw);
+  const std::string before = ranklog::test::read_file(other);
+  serve();
+  EXPECT_EQ(sync({logs(), other}), kExitFailed);
+  EXPECT_NE(output_.find("places.db"), std::string::npos) << output_;
+  EXPECT_EQ(runs().size(), 1U);
+  EXPECT_EQ(sync({other}), kExitDamaged);
+  EXPECT_EQ(ranklog::test::read_file(other), before);
+}
+
+// Names, sizes and bytes of all files below a folder.
+std::map<std::string, std::string> contents_of(const std::filesystem::path& folder) {
+  std::map<std::string, std::string> contents;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    contents[entry.path().string()] = entry.is_regular_file() ? ranklog::test::read_file(entry.path()) : "/";
+  }
+  return contents;
+}
+
+TEST_F(SyncTest, DryRunWritesNothingAndAsksNobody) {
+  write_job();
+  serve();
+  const auto before = contents_of(logs());
+  for (const char* strategy : {"main", "node", "all"}) {
+    EXPECT_EQ(sync({logs(), "--dry-run", "--strategy", strategy}), 0) << errors_;
+    EXPECT_EQ(sync({"plan", logs(), "--json", "--strategy", strategy}), 0) << errors_;
+  }
+  EXPECT_EQ(contents_of(logs()), before);
+  EXPECT_EQ(requests_received(), 0U);
 }
 
 TEST_F(SyncTest, JsonIsPrintedOnErrorsToo) {
@@ -318,6 +374,38 @@ TEST_F(SyncTest, ProcessThatDiedWithoutAWordIsUploadedAsCrashed) {
   EXPECT_EQ(run["exit_code"], nullptr);
   EXPECT_EQ(run["summary"]["loss"], 0.1);
   EXPECT_NE(output_.find("crashed"), std::string::npos) << output_;
+  // Nobody says that it is complete, so it is what W&B makes of silence.
+  EXPECT_EQ(run["state"], "running");
+  advance_server(600);
+  EXPECT_EQ(runs().begin().value()["state"], "crashed");
+}
+
+// Each allocation's piece is synced as soon as it ends, by the real writer with a fixed id.
+TEST_F(SyncTest, PiecesSyncedOneByOneAreOneRun) {
+  const int kFirst[] = {0, 8, 20, 32, 37};
+  serve();
+  for (int piece = 0; piece < 4; ++piece) {
+    const ScopedVariable id("WANDB_RUN_ID", "one-id");
+    Options options;
+    options.log_dir = logs();
+    options.project = "distributed-wandb";
+    options.rank = options.local_rank = options.node = 0;
+    options.world_size = options.local_world_size = 1;
+    options.resume = piece > 0;
+    if (options.resume) options.resume_step = kFirst[piece];
+    Writer log = Writer::open(options);
+    for (int step = kFirst[piece]; step < kFirst[piece + 1]; ++step) log.log(step, {{"loss", step}});
+    (void)log.finish();
+    ASSERT_EQ(sync({logs()}), 0) << errors_ << output_;
+    EXPECT_EQ(history("one-id").size(), static_cast<std::size_t>(kFirst[piece + 1]));
+  }
+  ASSERT_EQ(runs().size(), 1U);
+  EXPECT_EQ(runs()["one-id"]["anomalies"], json::array());
+  const auto lines = history("one-id");
+  ASSERT_EQ(lines.size(), 37U);
+  for (int step = 0; step < 37; ++step) {
+    EXPECT_EQ(json::parse(lines[static_cast<std::size_t>(step)])["_step"], step);
+  }
 }
 
 TEST_F(SyncTest, NaNAndInfinitiesArriveAsTokens) {
@@ -378,6 +466,65 @@ TEST_F(SyncTest, SecondSyncOfOneExperimentNamesTheFirst) {
   first->send(SIGINT);
   first->send(SIGINT);
   EXPECT_EQ(first->wait(), 130);
+}
+
+TEST_F(SyncTest, SigtermEndsWith143) {
+  write_job();
+  serve(
+      json::array({{{"operation", "CreateArtifact"}, {"at", "1-9"}, {"action", "status"}, {"status", 503}}}));
+  const auto first = start({logs(), "--strategy", "main"});
+  ASSERT_TRUE(first->wait_for_error_output("trying again"));
+  first->send(SIGTERM);
+  EXPECT_EQ(first->wait(), 143);
+}
+
+// Without paths it asks first; Ctrl-C at the question is no answer but a stop.
+TEST_F(SyncTest, CtrlCAtTheQuestionEndsWith130) {
+  write_job();
+  serve();
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    setenv("RANKLOG_DIR", logs().c_str(), 1);
+    setenv("WANDB_BASE_URL", url_.c_str(), 1);
+    execl(WANDB_SYNC_PROGRAM, WANDB_SYNC_PROGRAM, static_cast<char*>(nullptr));
+    _exit(99);
+  }
+  std::string shown;
+  for (char byte = 0; shown.find("[y/N]") == std::string::npos && read(terminal, &byte, 1) == 1;)
+    shown += byte;
+  ASSERT_NE(shown.find("[y/N]"), std::string::npos) << shown;
+  ASSERT_EQ(write(terminal, "\x03", 1), 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  close(terminal);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_EQ(requests_received(), 0U);
+}
+
+// Killed where it hurts most, with the server having acted: the next sync makes it whole.
+TEST_F(SyncTest, KilledAfterARequestThatLandedItIsTakenUpAgain) {
+  const json kPlaces[] = {{{"operation", "UpsertBucket"}, {"at", 1}},
+                          {{"path", "*/file_stream"}, {"at", 1}},
+                          {{"path", "*/file_stream"}, {"at", 2}},
+                          {{"path", "*/file_stream"}, {"at", 3}},
+                          {{"operation", "CommitArtifact"}, {"at", 1}}};
+  for (json rule : kPlaces) {
+    std::filesystem::remove_all(dir_ / "server");
+    std::filesystem::remove_all(logs());
+    write_job();
+    rule.update({{"action", "status"}, {"status", 503}, {"process", true}});
+    serve(json::array({rule}));
+    const auto first = start({logs(), "--strategy", "main"});
+    ASSERT_TRUE(first->wait_for_error_output("trying again")) << rule << first->errors();
+    first->send(SIGKILL);
+    (void)first->wait();
+    ASSERT_EQ(sync({logs(), "--strategy", "main"}), 0) << rule << errors_ << output_;
+    expect_rows_once(runs().begin().key(), 0);
+    EXPECT_EQ(runs().begin().value()["state"], "finished") << rule;
+    EXPECT_EQ(artifacts().size(), 2U) << rule;
+  }
 }
 
 TEST_F(SyncTest, CtrlCSavesAndTheNextSyncGoesOn) {

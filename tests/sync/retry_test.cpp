@@ -83,10 +83,23 @@ TEST(RetryTest, RetryAfterIsTakenAsItIs) {
   EXPECT_EQ(wait("0.25"), milliseconds(250));
   EXPECT_EQ(wait("3600"), milliseconds(3'600'000));
   EXPECT_EQ(wait("Tue, 14 Nov 2023 22:13:30 GMT"), milliseconds(10'000));
-  EXPECT_EQ(wait("Tue, 14 Nov 2023 22:13:00 GMT"), milliseconds(0));
   for (const char* nonsense : {"", "soon", "-3", "nan", "inf", "1e99", "7 s"}) {
     EXPECT_EQ(wait(nonsense), milliseconds(2'000)) << nonsense;
   }
+}
+
+// "At once", over and over, must not make a busy loop.
+TEST(RetryTest, RetryAfterOfNoTimeLeavesTheBackOff) {
+  for (const char* text : {"0", "-0", "Tue, 14 Nov 2023 22:13:00 GMT"}) {
+    for (const int attempt : {0, 1, 4}) {
+      const HttpResponse response = answer(429, "", {{"retry-after", text}});
+      EXPECT_EQ(judged(Endpoint::kFileStream, response, attempt).wait, milliseconds(2'000 << attempt))
+          << text;
+    }
+  }
+  const HttpResponse soon = answer(429, "", {{"retry-after", "0.25"}});
+  EXPECT_EQ(judged(Endpoint::kFileStream, soon, 0).wait, milliseconds(250));
+  EXPECT_EQ(judged(Endpoint::kFileStream, soon, 1).wait, milliseconds(1'000));
 }
 
 TEST(RetryTest, TriesAreBoundedWherePatienceIsNot) {

@@ -79,7 +79,6 @@ void become_version(ArtifactPlace place, const ManifestEntries& entries, long lo
   for (const auto& [path, entry] : entries) artifact.size += entry.size;
   artifact.save();
   for (const std::string& alias : artifact.aliases) place.collection->aliases[alias] = artifact.id;
-  place.collection->aliases["latest"] = artifact.id;
   place.collection->save();
 }
 

@@ -2,10 +2,11 @@
 
 #include <dirent.h>
 #include <httplib.h>
-#include <netinet/in.h>
+#include <netdb.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <fstream>
 #include <limits>
@@ -48,13 +49,17 @@ Incoming incoming(const httplib::Request& request) {
   return in;
 }
 
-int peer_port(int descriptor) {
+// Whether the descriptor is a connection with this peer, whose address is in numbers, as the library has it.
+bool has_peer(int descriptor, const std::string& host, int port) {
   sockaddr_storage address{};
   socklen_t length = sizeof(address);
-  if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&address), &length) != 0) return -1;
-  if (address.ss_family == AF_INET) return ntohs(reinterpret_cast<sockaddr_in*>(&address)->sin_port);
-  if (address.ss_family == AF_INET6) return ntohs(reinterpret_cast<sockaddr_in6*>(&address)->sin6_port);
-  return -1;
+  auto* peer = reinterpret_cast<sockaddr*>(&address);
+  if (getpeername(descriptor, peer, &length) != 0) return false;
+  std::array<char, NI_MAXHOST> numeric_host{};
+  std::array<char, NI_MAXSERV> numeric_port{};
+  const int failed = getnameinfo(peer, length, numeric_host.data(), numeric_host.size(), numeric_port.data(),
+                                 numeric_port.size(), NI_NUMERICHOST | NI_NUMERICSERV);
+  return failed == 0 && host == numeric_host.data() && std::to_string(port) == numeric_port.data();
 }
 
 // The library hands no handler its socket; among our own descriptors it is the one with this peer. It stays
@@ -64,7 +69,7 @@ void cut_connection(const httplib::Request& request) {
   if (!folder) return;
   while (const dirent* entry = readdir(folder.get())) {
     const int descriptor = std::atoi(entry->d_name);
-    if (peer_port(descriptor) == request.remote_port) shutdown(descriptor, SHUT_RDWR);
+    if (has_peer(descriptor, request.remote_addr, request.remote_port)) shutdown(descriptor, SHUT_RDWR);
   }
 }
 

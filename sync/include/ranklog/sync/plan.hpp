@@ -37,6 +37,9 @@ struct PlannedRun {
   std::vector<int> ranks;  // that it stands for: all, the node's, or its own
   RunState state = RunState::kRunning;
   int exit_code = 0;
+  // The writer may still add to its newest step, so that one is held back: no end record, no later attempt,
+  // its process not known to be gone, and not silent for hours.
+  bool newest_step_open = false;
   std::uint64_t logged_rows = 0;
   bool owns_artifacts = false;  // one run of an experiment does
 };
@@ -70,6 +73,7 @@ struct PlannedExperiment {
   std::vector<PlannedArtifact> artifacts;  // in the order in which their versions are made
   std::vector<int> missing_ranks;
   std::vector<PlanProblem> problems;  // of this experiment
+  std::vector<std::string> warnings;  // that make nothing incomplete
 };
 
 struct Plan {
@@ -77,8 +81,9 @@ struct Plan {
   std::vector<PlanProblem> problems;  // files that belong to no experiment
 };
 
-// Opens every rank file's header; reads no rows. Throws Error: kUsage (a run id for several runs), and what
-// scan() throws.
+// Opens every rank file's header; reads no rows. What W&B would refuse (names, tags, ids, one id for two
+// runs) becomes a problem of its experiment, which then has no runs. Throws Error: kUsage (a run id for
+// several runs), and what scan() throws.
 [[nodiscard]] Plan make_plan(std::span<const std::filesystem::path> inputs, const PlanOptions& options);
 
 // <slug of at most 32>-<main|node|all>-r<rank>-<8 hex digits of SHA-256 of project/experiment>

@@ -20,6 +20,9 @@ struct PushOptions {
   std::filesystem::path state_dir;  // empty: .wandb-sync in the experiment's folder
   std::chrono::milliseconds patience{std::chrono::minutes(10)};
   int parallel_runs = 5;
+  // A run that conflicts with what was uploaded under its id goes up as <id>-g2 (-g3 ...); the old one is
+  // tagged as superseded. False: it fails. Runs without a conflict go on as they are.
+  bool new_generation = false;
   bool skip_synced = true;  // false: ask the server about runs that are up completely, too
 };
 

@@ -2,6 +2,7 @@
 // What became of a push.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,7 @@ struct RunReport {
   int rank = 0;
   RunState state = RunState::kRunning;
   RunOutcome outcome = RunOutcome::kFailed;
+  bool checked = false;               // the server was asked about it
   std::uint64_t lines = 0;            // of the whole history
   std::uint64_t lines_sent = 0;       // by this push
   std::uint64_t superseded_rows = 0;  // replaced by a later attempt
@@ -34,6 +36,9 @@ struct RunReport {
 
 struct ExperimentReport {
   std::string project, experiment;
+  std::vector<int> missing_ranks;  // of which there is no file
+  int world_size = 0;
+  std::vector<std::string> warnings;  // that make nothing incomplete
   std::vector<RunReport> runs;
   std::vector<PlanProblem> problems;
 };
@@ -44,7 +49,10 @@ struct PushReport {
   int signal_number = 0;  // that stopped the push; 0: none
 };
 
-// The exit status of wandb-sync (see --help); the first that applies of: signal, 2, 4, 1, 5, 75, 0.
+// The first that applies of 2, 4, 1, 5, 75, 0. Damage beside something that goes up makes it partial: 1.
+[[nodiscard]] int exit_status(std::span<const PlanProblem> problems, bool anything_is_up);
+
+// The exit status of wandb-sync (see --help): 128 + signal, else what the problems make it.
 [[nodiscard]] int exit_status(const PushReport& report);
 
 [[nodiscard]] std::string report_text(const PushReport& report, bool verbose);

@@ -24,7 +24,8 @@ struct Verdict {
   bool may_have_acted = false;        // the server may have done what was asked all the same
 };
 
-// `attempt` counts from 0. `random` is uniform in [0, 1). Waits are Retry-After as it is, else
+// `attempt` counts from 0. `random` is uniform in [0, 1). Waits are Retry-After as it is,
+// from the second attempt on at least a second; where it is none, or no time at all,
 // min(60 s, 2 s * 2^attempt * (1 + random / 4)).
 [[nodiscard]] Verdict judge(Endpoint endpoint, int attempt, const HttpResponse& response, double random,
                             std::int64_t now_unix_s);

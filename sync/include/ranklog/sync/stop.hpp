@@ -22,4 +22,7 @@ class StopFlag {
   std::atomic<int> signal_{0};
 };
 
+// Throws Error (kInterrupted) after a request to stop. For loops that may take long.
+void throw_if_stopped(const StopFlag& stop);
+
 }  // namespace ranklog::sync
