@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <set>
 
 #include "logs.hpp"
 #include "plain_table.hpp"
@@ -96,6 +98,41 @@ TEST(SqlDatabase, ManyRankFilesAreOneTable) {
   EXPECT_EQ(ask(database, "SELECT value FROM points WHERE rank = 17 AND key = 'big'"),
             (SqlRows{{std::int64_t{17}}}));
   EXPECT_LE(catalog->counts().files_opened - before.files_opened, 1u);
+}
+
+std::size_t open_rank_files() {
+  std::set<std::string> paths;
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string path = fs::read_symlink(entry.path(), gone).string();
+    if (path.ends_with(".db")) paths.insert(path);
+  }
+  return paths.size();
+}
+
+// The reader of the join's outer table goes on in a file that the inner one has long pushed out.
+TEST(SqlDatabase, AJoinOverManyFilesHoldsNoMoreOpenThanPromised) {
+  const TempDir dir;
+  constexpr int kRanks = 80;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const Identity who = identity_of_rank(rank, kRanks);
+    RankFileBuilder file(test::rank_path(dir.path(), who), who);
+    for (int step = 0; step < 3; ++step) file.row(step, {{"loss", 1.0 * rank}}).seal();
+    file.finish();
+  }
+  sql::Database database(test::open_logs(dir.path()));
+  std::size_t rows = 0;
+  std::size_t most = 0;
+  database.query(
+      "SELECT a.rank, b.rank FROM points a CROSS JOIN points b WHERE a.key = 'loss' AND b.key = 'loss' "
+      "AND b.step = a.step",
+      [](const auto&) {},
+      [&](const auto&) {
+        if (rows++ % 7 == 0) most = std::max(most, open_rank_files());
+      });
+  EXPECT_EQ(rows, std::size_t{3 * kRanks * kRanks});
+  // Those of the catalog, and one for each of the two readers.
+  EXPECT_LE(most, sql::Catalog::kOpenFiles + 2);
 }
 
 // Cost follows what matches: a key that stands in few chunks, a range of steps, a moment.

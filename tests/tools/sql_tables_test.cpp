@@ -137,6 +137,52 @@ TEST(SqlTables, KeysThatSqlCannotTellApartGetNumbersInHistory) {
             (SqlRows{{0_i, 1.0, 2.0, 3.0, 4.0}}));
 }
 
+// No SQL text can hold a NUL: not the declaration of the columns, and not a query.
+TEST(SqlTables, AKeyWithANulHasAColumnInHistory) {
+  const TempDir dir;
+  const Identity who = identity_of_rank(0);
+  RankFileBuilder(test::rank_path(dir.path(), who), who)
+      .row(0, {{std::string("a\0b", 3), 1.0}, {"loss", 2.0}})
+      .finish();
+  sql::Database database(test::open_logs(dir.path()));
+  EXPECT_EQ(ask(database, R"(SELECT loss, "a\x00b" FROM history)"), (SqlRows{{2.0, 1.0}}));
+}
+
+// SQLite reads an OR in two scans, and takes rows with the same number for the same row.
+TEST(SqlTables, ARecordHasTheSameRowIdWhateverIsShown) {
+  const TempDir dir;
+  Identity who = identity_of_rank(0);
+  const auto artifact = [](const char* name, std::int64_t step) {
+    Artifact made;
+    made.name = name;
+    made.type = "model";
+    made.step = step;
+    made.metadata_json = "{}";
+    return made;
+  };
+  {
+    RankFileBuilder file(test::rank_path(dir.path(), who), who);
+    file.row(8, {{"gone", 1.0}}).row(2, {{"stays", 1.0}}).seal();
+    file.operation(ConfigEntry{"lr", "1"}).operation(ConfigEntry{"seed", "2"});
+    file.operation(Event{0, 0, 8, "gone", "{}"}).operation(Event{0, 0, 2, "stays", "{}"});
+    file.operation(artifact("gone", 8)).operation(artifact("stays", 2)).seal();
+  }
+  who.launch_token = "t1";
+  who.resume_step = 6;
+  RankFileBuilder file(test::rank_path(dir.path(), who, 1), who, test::kStartTimeNs + 60'000'000'000);
+  file.operation(ConfigEntry{"lr", "3"}).row(6, {{"stays", 3.0}}).finish();
+  sql::Database database(test::open_logs(dir.path()));
+  const auto both = [&](const std::string& column, const std::string& table) {
+    return ask(database, "SELECT " + column + " FROM " + table +
+                             " WHERE attempt = 0 AND (all_attempts = 0 OR all_attempts = 1) ORDER BY 1");
+  };
+  EXPECT_EQ(both("kind", "events"), (SqlRows{{"gone"_t}, {"stays"_t}}));
+  EXPECT_EQ(both("name", "artifacts"), (SqlRows{{"gone"_t}, {"stays"_t}}));
+  EXPECT_EQ(both("key", "series"), (SqlRows{{"gone"_t}, {"stays"_t}}));
+  EXPECT_EQ(both("key", "config"), (SqlRows{{"lr"_t}, {"seed"_t}}));
+  EXPECT_EQ(both("key", "points"), (SqlRows{{"gone"_t}, {"stays"_t}}));
+}
+
 TEST(SqlTables, ConfigValuesKeepTheirTypes) {
   const TempDir dir;
   const Identity who = identity_of_rank(0);
