@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "ranklog/cli/plot_points.hpp"
 
@@ -67,6 +70,55 @@ TEST(PlotPoints, SmoothingStartsAtTheFirstValueAndSkipsNan) {
   EXPECT_DOUBLE_EQ(points[1].y, 4);
   // (0.25 * 0.5 * 4 + 0.5 * 0.5 * 4 + 0.5 * 8) / (1 - 0.5^3)
   EXPECT_DOUBLE_EQ(points[2].y, (0.5 + 1 + 4) / 0.875);
+}
+
+std::vector<ChartPoint> noisy_line(std::size_t points, std::size_t break_every) {
+  std::vector<ChartPoint> line;
+  for (std::size_t i = 0; i < points; ++i) {
+    const double x = static_cast<double>(i);
+    line.push_back({x, std::sin(x / 70'000) + 0.3 * std::sin(x * 1.7), i % break_every != 0});
+  }
+  line[points / 2].y = 7;  // one peak among hundreds of thousands
+  line[points / 3].y = -7;
+  return line;
+}
+
+std::string drawn(const std::vector<ChartPoint>& points) {
+  ChartOptions options;
+  options.width = 1000;
+  options.height = 40;
+  return render_chart({{"line", points}}, options);
+}
+
+// The steps come out on stretches that end where dots do, so that not a dot may differ.
+TEST(PlotPoints, AnOutlineOfALongLineIsTheSamePicture) {
+  for (const std::size_t break_every : {std::size_t{1'000'000'000}, std::size_t{50'001}}) {
+    const auto line = noisy_line(500'000, break_every);
+    const auto kept = outline(line);
+    EXPECT_LT(kept.size(), 4 * kOutlineStretches + 100);
+    const auto by_y = [](const ChartPoint& a, const ChartPoint& b) { return a.y < b.y; };
+    const auto [low, high] = std::minmax_element(kept.begin(), kept.end(), by_y);
+    EXPECT_EQ((std::pair{low->y, high->y}), (std::pair{-7.0, 7.0}));
+    EXPECT_EQ(kept.front().x, line.front().x);
+    EXPECT_EQ(kept.back().x, line.back().x);
+    const auto breaks = [](const std::vector<ChartPoint>& points) {
+      return std::count_if(points.begin(), points.end(), [](const ChartPoint& one) { return !one.joined; });
+    };
+    EXPECT_EQ(breaks(kept), breaks(line));
+    EXPECT_EQ(drawn(kept), drawn(line));
+  }
+}
+
+TEST(PlotPoints, AnOutlineIsBoundedHoweverOftenTheLineBreaks) {
+  const auto kept = outline(noisy_line(500'000, 2));
+  EXPECT_LE(kept.size(), 4 * kOutlinePieces * (kOutlineStretches + 1));
+}
+
+TEST(PlotPoints, AShortLineIsItsOwnOutline) {
+  const auto line = noisy_line(kOutlineStretches, 3);
+  const auto kept = outline(line);
+  ASSERT_EQ(kept.size(), line.size());
+  EXPECT_EQ(joined(kept), joined(line));
 }
 
 }  // namespace
