@@ -219,6 +219,7 @@ TEST_F(RanklogProgram, UnreadableFilesAreNamedAndTheRestIsShown) {
 }
 
 TEST_F(RanklogProgram, WhereNothingCanBeReadThatIsAllThatIsSaid) {
+  fs::create_directories(path_of(identity("e", 0, 1)).parent_path());
   test::write_file(path_of(identity("e", 0, 1)), "this is no database at all, but long enough to be one");
   for (const auto& arguments : std::vector<std::vector<std::string>>{
            {"ls"}, {"query", "SELECT count(*) FROM points"}, {"plot", "loss"}}) {
