@@ -27,6 +27,15 @@ std::optional<int> parse_number(std::string_view digits) {
 
 }  // namespace
 
+std::filesystem::path default_log_folder(
+    const std::function<std::optional<std::string>(std::string_view name)>& lookup) {
+  if (const auto ours = lookup("RANKLOG_DIR"); ours && !ours->empty()) return *ours;
+  if (const auto theirs = lookup("WANDB_DIR"); theirs && !theirs->empty()) {
+    return std::filesystem::path(*theirs) / "ranklog";
+  }
+  return "ranklog";
+}
+
 std::string encode_file_name(std::string_view name) {
   // A lone '%' stands for the empty name, which no file can have.
   if (name.empty()) return "%";

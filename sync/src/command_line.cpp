@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "ranklog/schema/error.hpp"
+#include "ranklog/schema/naming.hpp"
 #include "ranklog/schema/suggest.hpp"
 
 namespace ranklog::sync {
@@ -50,7 +51,8 @@ struct RawOptions {
 
 void add_options(CLI::App& app, Command& command, RawOptions& raw) {
   app.add_option("PATHS", raw.paths,
-                 "Log folders, experiment folders or rank files (default: RANKLOG_DIR, else ./ranklog)");
+                 "Log folders, experiment folders or rank files (default: RANKLOG_DIR, WANDB_DIR/ranklog, "
+                 "else ./ranklog)");
   app.add_option("--strategy", raw.strategy, "main, node or all");
   app.add_option("-e,--entity", command.entity, "Upload to this entity");
   app.add_option("-p,--project", command.project, "Upload to this project");
@@ -116,7 +118,7 @@ Command settle(Command command, const RawOptions& raw, const CLI::App& app, cons
   command.plan_only = command.plan_only || raw.dry_run;
   command.paths_given = !raw.paths.empty();
   command.paths.assign(raw.paths.begin(), raw.paths.end());
-  if (!command.paths_given) command.paths.emplace_back(environment("RANKLOG_DIR").value_or("ranklog"));
+  if (!command.paths_given) command.paths.push_back(default_log_folder(environment));
   check_paths(command, app);
   return command;
 }

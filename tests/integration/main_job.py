@@ -2,7 +2,7 @@
 
 usage: main_job.py BIN_FOLDER DIGITS_CSV_GZ
 
-Four ranks on two nodes train with the default settings; the files are read with Python's sqlite3 (not with our own reader); three
+Four ranks on two nodes train with the default settings; the files are read by SQLite itself (not by our own reader); three
 strategies go to the rehearsal server, whose folder is then looked at through `wandb-standin show --json`.
 """
 
@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import sqlite3
@@ -28,8 +29,9 @@ KEY = "local-" + "0123456789abcdef" * 3
 def clean_environment(**extra):
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith(("WANDB_", "RANKLOG_", "SLURM_", "OMPI_", "PMI", "TORCHELASTIC_", "MASTER_"))
-            and name not in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK")}
-    return {**kept, "OMP_NUM_THREADS": "1", **extra}
+            and name not in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NNODES", "NODE_RANK")}
+    here = "127.0.0.1,localhost"  # a proxy would be asked for these too
+    return {**kept, "OMP_NUM_THREADS": "1", "no_proxy": here, "NO_PROXY": here, **extra}
 
 
 def free_port():
@@ -58,6 +60,12 @@ def rank_files(folder):
 
 
 def integrity(path):
+    """What SQLite says of the file: Python's, and the sqlite3 program's where that is installed."""
+    program = shutil.which("sqlite3")
+    if program:
+        done = subprocess.run([program, "-readonly", str(path), "pragma integrity_check"], text=True, capture_output=True)
+        if done.stdout.strip() != "ok":
+            return done.stdout + done.stderr
     with sqlite3.connect(path) as database:
         return database.execute("pragma integrity_check").fetchone()[0]
 
@@ -140,7 +148,21 @@ class MainJob(unittest.TestCase):
         for row in rows:
             self.assertAlmostEqual(row["mean"], row["reduced"], delta=1e-5)
 
-    def test_5_three_strategies_upload_1_2_and_4_runs(self):
+    def test_5_the_ranks_are_compared_and_plotted_in_place(self):
+        rows = self.query("SELECT a.rank AS a, b.rank AS b, count(*) AS steps, avg(abs(a.value - b.value)) AS apart"
+                          " FROM points a JOIN points b USING (step, key) WHERE key = 'loss' AND a.rank < b.rank"
+                          " GROUP BY a.rank, b.rank ORDER BY a, b")
+        self.assertEqual([(row["a"], row["b"]) for row in rows], [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
+        steps, = self.query("SELECT max(step) + 1 AS n FROM points WHERE key = 'loss'")
+        for row in rows:  # each has its own part of the data
+            self.assertEqual(row["steps"], steps["n"])
+            self.assertGreater(row["apart"], 0)
+        chart = run("ranklog", "plot", "loss", self.logs)
+        self.assertIn(f"points, steps 0 to {steps['n'] - 1}, values", chart)
+        for rank in range(4):
+            self.assertIn(f"rank {rank}", chart)
+
+    def test_6_three_strategies_upload_1_2_and_4_runs(self):
         for strategy in ("main", "node", "all"):
             planned = run("wandb-sync", self.logs, "--strategy", strategy, "--dry-run", **self.standin.environment)
             self.assertIn("digits", planned)

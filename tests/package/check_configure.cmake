@@ -1,4 +1,4 @@
-# cmake -DSOURCE= -DWORK= -DCASE=no_gloo_headers|no_torch|no_heavy_packages [-DTARGET=] -P check_configure.cmake
+# cmake -DSOURCE= -DWORK= -DCASE=old_torch|no_gloo_headers|no_torch|no_heavy_packages [-DTARGET=] -P check_configure.cmake
 # Configures the project afresh in WORK, as somebody whose machine lacks a package would.
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
@@ -20,13 +20,22 @@ function(expect_refusal status errors sentence)
   endif()
 endfunction()
 
-if(CASE STREQUAL no_gloo_headers)
-  # As PyTorch's wheels are: a package file and headers, but not Gloo's.
-  set(torch ${WORK}/torch)
+# As PyTorch's wheels are: a package file and headers, but not Gloo's.
+set(torch ${WORK}/torch)
+function(make_torch version)
   file(MAKE_DIRECTORY ${torch}/include/torch)
   file(WRITE ${torch}/share/cmake/Torch/TorchConfig.cmake
     "set(TORCH_INCLUDE_DIRS ${torch}/include)\nadd_library(torch INTERFACE IMPORTED)\nset(TORCH_LIBRARIES torch)\n"
     "set_target_properties(torch PROPERTIES INTERFACE_INCLUDE_DIRECTORIES ${torch}/include)\nset(Torch_FOUND TRUE)\n")
+  file(WRITE ${torch}/share/cmake/Torch/TorchConfigVersion.cmake "set(PACKAGE_VERSION ${version})\n")
+endfunction()
+
+if(CASE STREQUAL old_torch)
+  make_torch(1.12.1)
+  configure(status errors -DTorch_DIR=${torch}/share/cmake/Torch)
+  expect_refusal(${status} "${errors}" "needs LibTorch 1.13 or later, but found 1.12.1 in ${torch}/share/cmake/Torch")
+elseif(CASE STREQUAL no_gloo_headers)
+  make_torch(2.6.0)
   configure(status errors -DTorch_DIR=${torch}/share/cmake/Torch)
   expect_refusal(${status} "${errors}" "needs Gloo's headers, which the LibTorch in ${torch}/include does not bring along")
 elseif(CASE STREQUAL no_torch)

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <map>
+
 #include "ranklog/schema/error.hpp"
 #include "ranklog/schema/identity.hpp"
 #include "ranklog/schema/key_path.hpp"
@@ -122,6 +125,21 @@ TEST(Records, EndStatesParseBack) {
     EXPECT_EQ(parse_end_state(to_string(state)), state);
   }
   EXPECT_FALSE(parse_end_state("crashed"));
+}
+
+TEST(Names, LogsAreLookedForWhereTheyGo) {
+  std::map<std::string, std::string, std::less<>> variables;
+  const auto lookup = [&](std::string_view name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  };
+  EXPECT_EQ(default_log_folder(lookup), "ranklog");
+  variables["WANDB_DIR"] = "/results";
+  EXPECT_EQ(default_log_folder(lookup), "/results/ranklog");
+  variables["RANKLOG_DIR"] = "/logs";
+  EXPECT_EQ(default_log_folder(lookup), "/logs");
+  variables = {{"RANKLOG_DIR", ""}, {"WANDB_DIR", ""}};
+  EXPECT_EQ(default_log_folder(lookup), "ranklog");
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ class RanklogProgram : public ::testing::Test {
   Ran run(const test::Arguments& arguments, const test::Variables& variables = {}) {
     test::Arguments words{"-C", dir_.path().string(), RANKLOG_PROGRAM};
     words.insert(words.end(), arguments.begin(), arguments.end());
-    test::Variables environment{{"RANKLOG_DIR", ""}, {"NO_COLOR", ""}, {"COLUMNS", ""}, {"LINES", ""}};
+    test::Variables environment{
+        {"RANKLOG_DIR", ""}, {"WANDB_DIR", ""}, {"NO_COLOR", ""}, {"COLUMNS", ""}, {"LINES", ""}};
     for (const auto& [name, value] : variables) environment[name] = value;
     test::Process process("/usr/bin/env", words, environment);
     const int status = process.wait();
@@ -189,6 +190,17 @@ TEST_F(RanklogProgram, LsFindsTheFolderByVariableAndByArgument) {
   EXPECT_TRUE(holds(run({"ls", "elsewhere/digits/there/rank-00000.db"}).out, "there"));
 }
 
+TEST_F(RanklogProgram, TheFolderThatAWriterChoosesIsTheOneThatIsRead) {
+  write("there", {0}, 1);
+  fs::create_directory(dir_ / "results");
+  fs::rename(dir_ / "ranklog", dir_ / "results/ranklog");
+  const test::Variables variables{{"WANDB_DIR", (dir_ / "results").string()}};
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"ls"}, {"query", "SELECT count(*) FROM points"}, {"plot", "loss"}}) {
+    EXPECT_EQ(run(arguments, variables).status, 0) << run(arguments, variables).err;
+  }
+}
+
 TEST_F(RanklogProgram, UnreadableFilesAreNamedAndTheRestIsShown) {
   write("good", {0}, 2);
   test::write_file(dir_ / "ranklog/digits/good/rank-00001.db",
@@ -204,6 +216,55 @@ TEST_F(RanklogProgram, UnreadableFilesAreNamedAndTheRestIsShown) {
   const json listed = json::parse(run({"ls", "--json"}).out);
   EXPECT_EQ(listed["experiments"].size(), 1u);
   EXPECT_EQ(listed["problems"].size(), 1u);
+}
+
+TEST_F(RanklogProgram, WhereNothingCanBeReadThatIsAllThatIsSaid) {
+  fs::create_directories(path_of(identity("e", 0, 1)).parent_path());
+  test::write_file(path_of(identity("e", 0, 1)), "this is no database at all, but long enough to be one");
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"ls"}, {"query", "SELECT count(*) FROM points"}, {"plot", "loss"}}) {
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.status, 5) << arguments[0];
+    EXPECT_TRUE(holds(ran.err, "rank-00000.db")) << ran.err;
+    EXPECT_TRUE(holds(ran.err, "is no rank file")) << ran.err;
+    EXPECT_EQ(lines_in(ran.err), 1) << ran.err;
+  }
+}
+
+TEST_F(RanklogProgram, AMistakeHidesNoUnreadableFile) {
+  write("e", {0}, 3);
+  test::write_file(path_of(identity("e", 1, 3)), "this is no database at all, but long enough to be one");
+  {
+    const Identity who = identity("e", 2, 3);
+    RankFileBuilder(path_of(who), who, now_ns()).row(0, {{"acc", 1.0}}).finish();
+    test::PlainDatabase(path_of(who).string()).execute("UPDATE chunk SET data = x'00'");
+  }
+  struct Case {
+    std::vector<std::string> arguments;
+    int status;
+    std::string mistake;
+    bool reads_rank_2;
+  };
+  for (const Case& one : std::vector<Case>{
+           {{"ls", "-e", "x"}, 1, "no experiment here is called", false},
+           {{"query", "SELECT count(*) FROM points", "-e", "x"}, 1, "no experiment here is called", false},
+           {{"query", "SELECT rnk FROM points"}, 2, "did you mean rank?", false},
+           {{"query",
+             "SELECT abs(-9223372036854775807 - count(*)) FROM points WHERE rank = 2 OR (step = 0 AND key = "
+             "'loss')"},
+            2,
+            "integer overflow",
+            true},
+           {{"plot", "los"}, 1, "did you mean loss?", false},
+           {{"plot", "loss", "--ranks", "7"}, 1, "no value of 'loss'", false},
+           {{"plot", "acc"}, 1, "no value of 'acc'", true}}) {
+    const Ran ran = run(one.arguments);
+    EXPECT_EQ(ran.status, one.status) << ran.err;
+    EXPECT_TRUE(holds(ran.err, "rank-00001.db")) << ran.err;
+    EXPECT_TRUE(holds(ran.err, one.mistake)) << ran.err;
+    EXPECT_EQ(holds(ran.err, "rank-00002.db"), one.reads_rank_2) << ran.err;
+    EXPECT_EQ(lines_in(ran.err), one.reads_rank_2 ? 3 : 2) << ran.err;
+  }
 }
 
 TEST_F(RanklogProgram, ATruncatedFileIsNamedInOneLineAndTheRestIsRead) {
@@ -427,6 +488,44 @@ TEST_F(RanklogProgram, JsonIsPrintedOnErrorsToo) {
   EXPECT_EQ(json::parse(run({"ls", "--json", "--nonsense"}).out)["exit_status"], 2);
   EXPECT_EQ(run({"ls"}).out, "");
   EXPECT_TRUE(json::parse(run({"query", "--schema", "--json"}).out).is_array());
+}
+
+TEST_F(RanklogProgram, WhatAFailingStatementPrintedIsAWholeDocument) {
+  write("e", {0}, 1);
+  const std::string sql =
+      "SELECT CASE WHEN step < 2 THEN step ELSE abs(-9223372036854775807 - 1) END AS x "
+      "FROM points WHERE key = 'loss'";
+  const Ran array = run({"query", "--json", sql});
+  EXPECT_EQ(array.status, 2);
+  EXPECT_EQ(json::parse(array.out), json({{{"x", 0}}, {{"x", 1}}})) << array.out;
+  EXPECT_TRUE(holds(array.err, "integer overflow")) << array.err;
+  EXPECT_EQ(lines_in(array.err), 1) << array.err;
+  for (const char* format : {"--csv", "--ndjson", "--color=auto"}) {
+    const Ran ran = run({"query", format, sql});
+    EXPECT_EQ(ran.status, 2) << format;
+    EXPECT_TRUE(holds(ran.out, "1")) << format << ran.out;
+    EXPECT_EQ(ran.err, array.err) << format;
+  }
+  // Before the first row there is room for the error.
+  const Ran none = run({"query", "--json", "SELECT abs(-9223372036854775807 - 1)"});
+  EXPECT_EQ(json::parse(none.out)["exit_status"], 2) << none.out;
+}
+
+TEST_F(RanklogProgram, MoreKeysThanHistoryHasColumnsAreToldOf) {
+  const Identity who = identity("e", 0, 1);
+  std::vector<std::string> names;
+  for (int i = 0; i < 1903; ++i) names.push_back(std::string("key").append(std::to_string(i)));
+  RankFileBuilder::Fields fields;
+  for (const std::string& name : names) fields.emplace_back(name, ValueView(std::int64_t{1}));
+  RankFileBuilder(path_of(who), who, now_ns()).row(0, fields).finish();
+  const Ran ran = run({"query", "--csv", "SELECT step, key1899 FROM history"});
+  EXPECT_EQ(ran.out, "step,key1899\n0,1\n");
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_TRUE(holds(ran.err, "3 keys")) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "key1900")) << ran.err;
+  EXPECT_EQ(lines_in(ran.err), 1) << ran.err;
+  // Nobody is told who asks for something else.
+  EXPECT_EQ(run({"query", "SELECT count(*) FROM points"}).status, 0);
 }
 
 TEST_F(RanklogProgram, ValuesOutOfRangeAreExplainedAndOnlyUnknownFlagsAreGuessed) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "logs.hpp"
@@ -96,6 +97,57 @@ TEST(SqlDatabase, ManyRankFilesAreOneTable) {
   EXPECT_EQ(ask(database, "SELECT value FROM points WHERE rank = 17 AND key = 'big'"),
             (SqlRows{{std::int64_t{17}}}));
   EXPECT_LE(catalog->counts().files_opened - before.files_opened, 1u);
+}
+
+std::size_t open_rank_files() {
+  std::size_t count = 0;
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (fs::read_symlink(entry.path(), gone).extension() == ".db") ++count;
+  }
+  return count;
+}
+
+TEST(SqlDatabase, WhatIsReadOfAFileThatWasPushedOutDoesNotHoldItOpen) {
+  const TempDir dir;
+  constexpr int kRanks = static_cast<int>(sql::Catalog::kOpenFiles) + 1;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const Identity who = identity_of_rank(rank, kRanks);
+    RankFileBuilder(test::rank_path(dir.path(), who), who).row(0, {{"loss", 1.0}}).finish();
+  }
+  const auto catalog = test::open_logs(dir.path());
+  auto first = catalog->open(catalog->files()[0]);
+  const std::weak_ptr<const sql::OpenFile> alive = first;
+  for (const sql::SourceFile& source : catalog->files().subspan(1)) (void)catalog->open(source);
+  EXPECT_NE(catalog->load(first, 0), nullptr);
+  first.reset();
+  EXPECT_TRUE(alive.expired());
+}
+
+// The reader of the join's outer table goes on in a file that the inner one has long pushed out.
+TEST(SqlDatabase, AJoinOverManyFilesHoldsNoMoreOpenThanPromised) {
+  const TempDir dir;
+  constexpr int kRanks = 80;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const Identity who = identity_of_rank(rank, kRanks);
+    RankFileBuilder file(test::rank_path(dir.path(), who), who);
+    for (int step = 0; step < 3; ++step) file.row(step, {{"loss", 1.0 * rank}}).seal();
+    file.finish();
+  }
+  sql::Database database(test::open_logs(dir.path()));
+  std::size_t rows = 0;
+  std::size_t most = 0;
+  database.query(
+      "SELECT a.rank, b.rank FROM points a CROSS JOIN points b WHERE a.key = 'loss' AND b.key = 'loss' "
+      "AND a.rank < 6 AND b.step <= a.step",
+      [](const auto&) {},
+      [&](const auto&) {
+        if (rows++ % 7 == 0) most = std::max(most, open_rank_files());
+      });
+  EXPECT_EQ(rows, std::size_t{6 * (1 + 2 + 3) * kRanks});
+  EXPECT_GE(most, sql::Catalog::kOpenFiles);
+  // One more for each of the two readers.
+  EXPECT_LE(most, sql::Catalog::kOpenFiles + 2);
 }
 
 // Cost follows what matches: a key that stands in few chunks, a range of steps, a moment.

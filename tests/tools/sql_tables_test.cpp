@@ -92,7 +92,7 @@ TEST_F(TwoAttempts, RunsHaveARowAFile) {
             (SqlRows{{0_i, 0_i, "crashed"_t, 10_i, 9_i, kNull, 6_i},
                      {1_i, 0_i, "finished"_t, 6_i, 11_i, 6_i, kNull}}));
   EXPECT_EQ(ask("SELECT started, start_time, exit_code FROM runs WHERE attempt = 1"),
-            (SqlRows{{"2023-11-14T22:14:20Z"_t, 1700000060.0, 0_i}}));
+            (SqlRows{{"2023-11-14T22:14:20.000Z"_t, 1700000060.0, 0_i}}));
 }
 
 // 40 NaN of 50 must not look healthy.
@@ -135,6 +135,57 @@ TEST(SqlTables, KeysThatSqlCannotTellApartGetNumbersInHistory) {
   sql::Database database(test::open_logs(dir.path()));
   EXPECT_EQ(ask(database, "SELECT step, loss, Loss_2, step_2, \"a \"\"b\"\"\" FROM history"),
             (SqlRows{{0_i, 1.0, 2.0, 3.0, 4.0}}));
+}
+
+// No SQL text can hold a NUL: not the declaration of the columns, and not a query.
+TEST(SqlTables, AKeyWithANulHasAColumnInHistory) {
+  const TempDir dir;
+  const Identity who = identity_of_rank(0);
+  RankFileBuilder(test::rank_path(dir.path(), who), who)
+      .row(0, {{std::string("a\0b", 3), 1.0}, {"loss", 2.0}})
+      .finish();
+  sql::Database database(test::open_logs(dir.path()));
+  EXPECT_EQ(ask(database, R"(SELECT loss, "a\x00b" FROM history)"), (SqlRows{{2.0, 1.0}}));
+}
+
+// SQLite reads an OR in two scans, and takes rows with the same number for the same row.
+TEST(SqlTables, ARecordHasTheSameRowIdWhateverIsShown) {
+  const TempDir dir;
+  Identity who = identity_of_rank(0);
+  const auto artifact = [](const char* name, std::int64_t step) {
+    Artifact made;
+    made.name = name;
+    made.type = "model";
+    made.step = step;
+    made.metadata_json = "{}";
+    return made;
+  };
+  {
+    RankFileBuilder file(test::rank_path(dir.path(), who), who);
+    file.row(8, {{"gone", 1.0}}).row(2, {{"stays", 1.0}}).seal();
+    file.operation(ConfigEntry{"lr", "1"}).operation(ConfigEntry{"seed", "2"});
+    file.operation(Event{0, 0, 8, "gone", "{}"}).operation(Event{0, 0, 2, "stays", "{}"});
+    file.operation(artifact("gone", 8)).operation(artifact("stays", 2)).seal();
+  }
+  who.launch_token = "t1";
+  who.resume_step = 6;
+  RankFileBuilder file(test::rank_path(dir.path(), who, 1), who, test::kStartTimeNs + 60'000'000'000);
+  file.operation(ConfigEntry{"lr", "3"}).row(6, {{"stays", 3.0}}).finish();
+  // So many files that two scans of one rank are cheaper than one of all.
+  for (int rank = 1; rank < 30; ++rank) {
+    const Identity other = identity_of_rank(rank, 30);
+    RankFileBuilder(test::rank_path(dir.path(), other), other).finish();
+  }
+  sql::Database database(test::open_logs(dir.path()));
+  const auto both = [&](const std::string& column, const std::string& table) {
+    return ask(database, "SELECT " + column + " FROM " + table +
+                             " WHERE (all_attempts = 0 AND rank = 0 AND attempt = 0)"
+                             " OR (all_attempts = 1 AND local_rank = 0 AND attempt < 1) ORDER BY 1");
+  };
+  EXPECT_EQ(both("kind", "events"), (SqlRows{{"gone"_t}, {"stays"_t}}));
+  EXPECT_EQ(both("name", "artifacts"), (SqlRows{{"gone"_t}, {"stays"_t}}));
+  EXPECT_EQ(both("key", "series"), (SqlRows{{"gone"_t}, {"stays"_t}}));
+  EXPECT_EQ(both("key", "config"), (SqlRows{{"lr"_t}, {"seed"_t}}));
 }
 
 TEST(SqlTables, ConfigValuesKeepTheirTypes) {

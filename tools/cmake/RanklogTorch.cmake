@@ -10,6 +10,11 @@ function(ranklog_find_torch)
                         "libgloo-dev, or point CMAKE_PREFIX_PATH at it, or build without the trainer by "
                         "-DRANKLOG_TRAINER=OFF.")
   endif()
+  if(Torch_VERSION AND Torch_VERSION VERSION_LESS 1.13)
+    message(FATAL_ERROR "ranklog's trainer needs LibTorch 1.13 or later, but found ${Torch_VERSION} in ${Torch_DIR}: "
+                        "point CMAKE_PREFIX_PATH at a newer one, or build without the trainer by "
+                        "-DRANKLOG_TRAINER=OFF.")
+  endif()
 
   # ProcessGroupGloo.hpp includes Gloo's headers, and they must be those that this LibTorch was built with:
   # so they are looked for beside it, never elsewhere on the machine.

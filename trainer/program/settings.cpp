@@ -6,6 +6,8 @@
 #include <iostream>
 #include <system_error>
 
+#include "ranklog/schema/naming.hpp"
+
 namespace ranklog {
 namespace {
 
@@ -66,13 +68,6 @@ std::string first_set(const EnvLookup& environment, std::initializer_list<const 
   return otherwise;
 }
 
-std::string default_log_dir(const EnvLookup& environment) {
-  const std::string ours = first_set(environment, {"RANKLOG_DIR"}, "");
-  if (!ours.empty()) return ours;
-  const std::string theirs = first_set(environment, {"WANDB_DIR"}, "");
-  return theirs.empty() ? "ranklog" : theirs + "/ranklog";
-}
-
 // "nan" passes the range checks, as it compares with nothing.
 std::string require_finite(const std::string& text) {
   double value = 0;
@@ -94,7 +89,7 @@ class SettingsParser {
  public:
   explicit SettingsParser(const EnvLookup& environment) : app_(kDescription, "ranklog-train") {
     settings_.data = shipped_data();
-    settings_.log_dir = default_log_dir(environment);
+    settings_.log_dir = default_log_folder(environment).string();
     settings_.project = first_set(environment, {"RANKLOG_PROJECT", "WANDB_PROJECT"}, "distributed-wandb");
     app_.set_version_flag("--version", "ranklog-train " RANKLOG_VERSION " (" + libtorch_version() + ")");
     app_.footer(kFooter);

@@ -1,6 +1,7 @@
 #include "settings.hpp"
 
 #include "environment.hpp"
+#include "ranklog/schema/naming.hpp"
 
 namespace ranklog::writer {
 namespace {
@@ -30,14 +31,7 @@ std::vector<std::string> split_at_commas(const std::string& list) {
 }
 
 std::filesystem::path log_folder(const std::filesystem::path& given, const EnvLookup& environment) {
-  std::filesystem::path folder = given;
-  if (folder.empty()) {
-    if (const auto dir = lookup(environment, "RANKLOG_DIR")) folder = *dir;
-  }
-  if (folder.empty()) {
-    if (const auto dir = lookup(environment, "WANDB_DIR")) folder = std::filesystem::path(*dir) / "ranklog";
-  }
-  if (folder.empty()) folder = "ranklog";
+  const std::filesystem::path folder = given.empty() ? default_log_folder(environment) : given;
   // A later change of the working directory must not move the log.
   std::error_code error;
   const auto absolute = std::filesystem::absolute(folder, error);

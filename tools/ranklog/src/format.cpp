@@ -2,7 +2,6 @@
 
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
@@ -16,12 +15,6 @@ std::string print(const char* format, auto... values) {
   std::array<char, 96> buffer{};
   (void)std::snprintf(buffer.data(), buffer.size(), format, values...);
   return buffer.data();
-}
-
-std::string calendar(const std::tm& time, const char* format) {
-  std::array<char, 64> buffer{};
-  const std::size_t length = std::strftime(buffer.data(), buffer.size(), format, &time);
-  return {buffer.data(), length};
 }
 
 // Rounded towards the past, also before 1970.
@@ -70,16 +63,8 @@ std::string format_local_time(std::int64_t unix_ns) {
   const auto seconds = static_cast<std::time_t>(floor_seconds(unix_ns));
   std::tm local{};
   localtime_r(&seconds, &local);
-  return calendar(local, "%Y-%m-%d %H:%M");
-}
-
-std::string format_rfc3339(std::int64_t unix_ns) {
-  const std::int64_t whole = floor_seconds(unix_ns);
-  const auto seconds = static_cast<std::time_t>(whole);
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  const auto milliseconds = static_cast<int>((unix_ns - whole * kSecond) / 1'000'000);
-  return calendar(utc, "%Y-%m-%dT%H:%M:%S") + print(".%03dZ", milliseconds);
+  std::array<char, 64> buffer{};
+  return {buffer.data(), std::strftime(buffer.data(), buffer.size(), "%Y-%m-%d %H:%M", &local)};
 }
 
 std::string format_double(double value) {

@@ -9,14 +9,15 @@
 #include <map>
 
 #include "ranklog/cli/text.hpp"
+#include "ranklog/schema/naming.hpp"
 #include "ranklog/schema/suggest.hpp"
 
 namespace ranklog::cli {
 namespace {
 
-std::filesystem::path default_folder() {
-  const char* folder = std::getenv("RANKLOG_DIR");
-  return folder == nullptr || *folder == '\0' ? "ranklog" : folder;
+std::optional<std::string> variable(std::string_view name) {
+  const char* text = std::getenv(std::string(name).c_str());
+  return text == nullptr ? std::nullopt : std::optional<std::string>(text);
 }
 
 Error no_logs(const std::vector<std::filesystem::path>& searched) {
@@ -51,9 +52,9 @@ void keep_wanted(std::vector<Experiment>& experiments, const std::vector<std::st
 }  // namespace
 
 void Inputs::add_paths(CLI::App& app) {
-  app.add_option(
-      "PATHS", paths,
-      "log folders, project or experiment folders, or rank files (default: RANKLOG_DIR, else ./ranklog)");
+  app.add_option("PATHS", paths,
+                 "log folders, project or experiment folders, or rank files (default: RANKLOG_DIR, "
+                 "WANDB_DIR/ranklog, else ./ranklog)");
 }
 
 void Inputs::add_experiments(CLI::App& app) {
@@ -80,13 +81,18 @@ void add_color(CLI::App& app, ColorMode& mode) {
 Loaded load(const Inputs& inputs) {
   std::vector<std::filesystem::path> paths = inputs.paths;
   if (paths.empty()) {
-    paths.push_back(default_folder());
+    paths.push_back(default_log_folder(variable));
     std::error_code ignored;
     if (!std::filesystem::exists(paths.front(), ignored)) throw no_logs(paths);
   }
   ScanResult found = scan(paths);
   if (found.experiments.empty() && found.problems.empty()) throw no_logs(paths);
-  if (!inputs.experiments.empty()) keep_wanted(found.experiments, inputs.experiments);
+  try {
+    if (!inputs.experiments.empty()) keep_wanted(found.experiments, inputs.experiments);
+  } catch (const Error&) {
+    print_problems(found.problems);
+    throw;
+  }
   return {std::move(found.experiments), std::move(found.problems)};
 }
 
@@ -103,6 +109,23 @@ void print_problems(std::span<const sql::ReadProblem> problems) {
   for (const sql::ReadProblem& problem : problems) {
     std::cerr << "ranklog: left out: " << printable(problem.message) << '\n';
   }
+}
+
+int report_problems(std::span<const ScanProblem> scan_problems, const sql::Catalog& catalog,
+                    const std::function<void()>& work) {
+  const auto print = [&] {
+    std::cout.flush();
+    print_problems(scan_problems);
+    print_problems(catalog.problems());
+  };
+  try {
+    work();
+  } catch (...) {
+    print();
+    throw;
+  }
+  print();
+  return worse(exit_status_of(scan_problems), exit_status_of(catalog.problems()));
 }
 
 int exit_status_of(std::span<const ScanProblem> problems) {

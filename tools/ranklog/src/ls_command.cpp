@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "ranklog/cli/inputs.hpp"
 #include "ranklog/cli/table.hpp"
 #include "ranklog/cli/text.hpp"
+#include "ranklog/schema/time.hpp"
 
 namespace ranklog::cli {
 namespace {
@@ -23,12 +23,6 @@ struct LsOptions {
   bool json = false;
   ColorMode color = ColorMode::kAuto;
 };
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 // What the headers of an experiment's files add up to.
 struct Overview {
@@ -120,7 +114,7 @@ void print_experiments(const std::vector<Experiment>& experiments, const Termina
                {"SIZE", Align::kRight, false},
                {"STARTED", Align::kLeft, false},
                {"DURATION", Align::kRight, false}});
-  const std::int64_t now = now_ns();
+  const std::int64_t now = unix_time_ns();
   for (const Experiment& experiment : experiments) {
     const Overview sum = overview_of(experiment, now);
     const bool complete = experiment.missing_ranks().empty();
@@ -153,7 +147,7 @@ void print_files(const Experiment& experiment, const Terminal& terminal) {
                {"LAST STEP", Align::kRight, false},
                {"SIZE", Align::kRight, false},
                {"FILE"}});
-  const std::int64_t now = now_ns();
+  const std::int64_t now = unix_time_ns();
   for (const Attempt& attempt : experiment.attempts) {
     for (const RankSegment& segment : attempt.segments) {
       const FileInfo& info = segment.info;
@@ -227,13 +221,13 @@ Json json_of(const Experiment& experiment, const Attempt& attempt, const RankSeg
           {"last_step", or_null(info.last_step)},
           {"size", info.stored_bytes},
           {"damage", damage_texts(segment)},
-          {"started", format_rfc3339(info.start_time_ns)},
-          {"ended", info.end_time_ns ? Json(format_rfc3339(*info.end_time_ns)) : Json(nullptr)},
-          {"heartbeat", format_rfc3339(info.heartbeat_ns)}};
+          {"started", rfc3339(info.start_time_ns)},
+          {"ended", info.end_time_ns ? Json(rfc3339(*info.end_time_ns)) : Json(nullptr)},
+          {"heartbeat", rfc3339(info.heartbeat_ns)}};
 }
 
 Json json_of(const Experiment& experiment, bool with_files) {
-  const std::int64_t now = now_ns();
+  const std::int64_t now = unix_time_ns();
   const Overview sum = overview_of(experiment, now);
   Json states = Json::object();
   for (const auto& [state, count] : sum.of_newest) states[std::string(to_string(state))] = count;
@@ -252,7 +246,7 @@ Json json_of(const Experiment& experiment, bool with_files) {
             {"last_step", or_null(sum.last_step)},
             {"size", sum.bytes},
             {"damaged_files", sum.damaged_files},
-            {"started", format_rfc3339(sum.start_ns)},
+            {"started", rfc3339(sum.start_ns)},
             {"duration_seconds", static_cast<double>(sum.end_ns - sum.start_ns) / 1e9}};
   if (!with_files) return json;
   json["files"] = Json::array();

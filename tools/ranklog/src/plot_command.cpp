@@ -44,8 +44,7 @@ Error unknown_key(const std::string& typed, const std::vector<std::string>& keys
   return {ErrorCode::kNotFound, "no key '" + typed + "' has been logged", list};
 }
 
-void check_keys(sql::Catalog& catalog, const std::vector<std::string>& wanted) {
-  const auto keys = known_keys(catalog);
+void check_keys(const std::vector<std::string>& keys, const std::vector<std::string>& wanted) {
   for (const std::string& key : wanted) {
     if (std::find(keys.begin(), keys.end(), key) == keys.end()) throw unknown_key(key, keys);
   }
@@ -193,7 +192,6 @@ void draw(const PlotData& data, const PlotRequest& request, const PlotOptions& o
   chart.ascii = options.ascii;
   chart.color = terminal.color;
   std::cout << render_chart(series, chart) << "   " << caption_of(data) << '\n';
-  std::cout.flush();
 }
 
 int plot(const PlotOptions& options) {
@@ -201,14 +199,16 @@ int plot(const PlotOptions& options) {
   Loaded loaded = load(options.inputs);
   if (options.inputs.experiments.empty()) keep_newest(loaded.experiments);
   sql::Catalog catalog(std::move(loaded.experiments));
-  check_keys(catalog, request.keys);
-  if (request.ranks.all()) request.ranks = choose_ranks(catalog, request.keys);
-  const PlotData data = load_plot(catalog, request);
-  if (data.points == 0) nothing_to_draw(data, request, catalog);
-  draw(data, request, options, catalog);
-  print_problems(loaded.problems);
-  print_problems(catalog.problems());
-  return worse(exit_status_of(loaded.problems), exit_status_of(catalog.problems()));
+  return report_problems(loaded.problems, catalog, [&] {
+    const auto keys = known_keys(catalog);
+    // Where nothing can be read, nobody knows what has been logged.
+    if (keys.empty() && !(loaded.problems.empty() && catalog.problems().empty())) return;
+    check_keys(keys, request.keys);
+    if (request.ranks.all()) request.ranks = choose_ranks(catalog, request.keys);
+    const PlotData data = load_plot(catalog, request);
+    if (data.points == 0) nothing_to_draw(data, request, catalog);
+    draw(data, request, options, catalog);
+  });
 }
 
 std::string check_weight(const std::string& text) {

@@ -39,10 +39,11 @@ void settle(std::vector<Logged>& logged) {
   logged.resize(kept);
 }
 
-using Lines = std::map<std::tuple<std::size_t, const Experiment*, int>, std::vector<Logged>>;
+// What a rank has logged, by index into the request's keys.
+using LoggedOfKeys = std::map<std::size_t, std::vector<Logged>>;
 
-void read_rank(Catalog& catalog, const PlotRequest& request, const Experiment* experiment, int rank,
-               Lines& lines) {
+LoggedOfKeys read_rank(Catalog& catalog, const PlotRequest& request, const Experiment* experiment, int rank) {
+  LoggedOfKeys logged;
   sql::PointSelection selection;
   selection.steps = request.steps;
   selection.file = [=](const SourceFile& source) {
@@ -55,9 +56,10 @@ void read_rank(Catalog& catalog, const PlotRequest& request, const Experiment* e
   sql::Point point;
   while (reader.next(point)) {
     const auto key = std::find(request.keys.begin(), request.keys.end(), *point.key) - request.keys.begin();
-    lines[{static_cast<std::size_t>(key), experiment, rank}].push_back(
+    logged[static_cast<std::size_t>(key)].push_back(
         {point.step, point.source->attempt->number, point.sequence, drawable(point.value)});
   }
+  return logged;
 }
 
 std::vector<PlotSample> samples_of(const std::vector<Logged>& logged) {
@@ -78,17 +80,18 @@ PlotData load_plot(Catalog& catalog, const PlotRequest& request) {
     if (request.ranks.holds(source.identity().rank))
       ranks.insert({source.experiment, source.identity().rank});
   }
-  Lines lines;
-  for (const auto& [experiment, rank] : ranks) read_rank(catalog, request, experiment, rank, lines);
   PlotData data;
-  for (auto& [place, logged] : lines) {
-    settle(logged);
-    const auto& [key, experiment, rank] = place;
-    const auto samples = samples_of(logged);
-    auto points = chart_points(samples, request.y_scale, request.smooth, data.not_drawn);
-    data.points += points.size();
-    data.lines.push_back({experiment, request.keys[key], rank, std::move(points)});
+  std::map<std::tuple<std::size_t, const Experiment*, int>, PlotLine> lines;
+  // Rank by rank: what one of them has logged is held as a whole, but of the others only what is drawn.
+  for (const auto& [experiment, rank] : ranks) {
+    for (auto& [key, logged] : read_rank(catalog, request, experiment, rank)) {
+      settle(logged);
+      auto points = chart_points(samples_of(logged), request.y_scale, request.smooth, data.not_drawn);
+      data.points += points.size();
+      lines[{key, experiment, rank}] = {experiment, request.keys[key], rank, outline(std::move(points))};
+    }
   }
+  for (auto& [place, line] : lines) data.lines.push_back(std::move(line));
   return data;
 }
 

@@ -1,7 +1,9 @@
 #include "ranklog/cli/plot_points.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 
 namespace ranklog::cli {
 namespace {
@@ -47,6 +49,20 @@ bool can_draw(const PlotSample& sample, Scale scale, NotDrawn& not_drawn) {
   return false;
 }
 
+// Adds the first, lowest, highest and last of the points, each once.
+void keep_extremes(std::span<const ChartPoint> piece, std::vector<ChartPoint>& kept) {
+  const auto by_y = [](const ChartPoint& a, const ChartPoint& b) { return a.y < b.y; };
+  const auto [low, high] = std::minmax_element(piece.begin(), piece.end(), by_y);
+  std::array<std::size_t, 4> indices{0, static_cast<std::size_t>(low - piece.begin()),
+                                     static_cast<std::size_t>(high - piece.begin()), piece.size() - 1};
+  std::sort(indices.begin(), indices.end());
+  const auto end = std::unique(indices.begin(), indices.end());
+  for (auto index = indices.begin(); index != end; ++index) {
+    kept.push_back(piece[*index]);
+    if (*index > 0) kept.back().joined = true;
+  }
+}
+
 }  // namespace
 
 std::vector<ChartPoint> chart_points(const std::vector<PlotSample>& samples, Scale y_scale, double smooth,
@@ -67,6 +83,25 @@ std::vector<ChartPoint> chart_points(const std::vector<PlotSample>& samples, Sca
     broken = false;
   }
   return points;
+}
+
+std::vector<ChartPoint> outline(std::vector<ChartPoint> points) {
+  if (points.size() <= kOutlineStretches) return points;
+  const double low = points.front().x;
+  const double width = (points.back().x / kOutlineStretches) - (low / kOutlineStretches);
+  const auto stretch_of = [&](const ChartPoint& point) { return std::floor((point.x - low) / width); };
+  std::vector<ChartPoint> kept;
+  double stretch = -1;
+  std::size_t pieces = 0;
+  for (std::size_t begin = 0, end = 0; begin < points.size(); begin = end) {
+    pieces = stretch_of(points[begin]) == stretch ? pieces + 1 : 1;
+    stretch = stretch_of(points[begin]);
+    for (end = begin + 1; end < points.size() && stretch_of(points[end]) == stretch; ++end) {
+      if (!points[end].joined && pieces < kOutlinePieces) break;
+    }
+    keep_extremes(std::span(points).subspan(begin, end - begin), kept);
+  }
+  return kept;
 }
 
 }  // namespace ranklog::cli

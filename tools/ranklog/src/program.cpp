@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kFooter =
     "PATHS are log folders, project or experiment folders, or rank files, live or finished; without any,\n"
-    "RANKLOG_DIR or ./ranklog is read. Reading changes no log and holds up no training.\n"
+    "RANKLOG_DIR, WANDB_DIR/ranklog or ./ranklog is read. Reading changes no log and holds up no training.\n"
     "\n"
     "Exit status: 0 all well; 1 not found, or something could not be read; 2 wrong usage;\n"
     "5 damaged files, and nothing else wrong (the rest was read); 128 + n stopped by signal n.\n";
@@ -67,9 +67,8 @@ std::string hint_for_option(const CLI::App& app, std::string_view message) {
 }
 
 // One line for a person; where JSON was asked for, also a document for the program that waits for one.
-int fail(int status, const std::string& who, const std::string& message, bool json) {
-  std::cout.flush();
-  std::cerr << who << ": " << printable(message) << '\n';
+int fail(int status, const std::string& message, bool json) {
+  print_error(message);
   if (json) {
     const nlohmann::ordered_json document{{"exit_status", status}, {"error", message}};
     std::cout << document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
@@ -116,6 +115,11 @@ const std::vector<Command>& all_commands() {
   return commands;
 }
 
+void print_error(std::string_view message) {
+  std::cout.flush();
+  std::cerr << "ranklog: " << printable(message) << '\n';
+}
+
 int run(int argc, const char* const* argv) {
   const bool json = asks_for_json(argc, argv);
   try {
@@ -133,9 +137,9 @@ int run(int argc, const char* const* argv) {
     if (!std::cout) throw Error(ErrorCode::kIo, "cannot write the output");
     return status;
   } catch (const Error& error) {
-    return fail(exit_status(error.code()), "ranklog", error.what(), json);
+    return fail(exit_status(error.code()), error.what(), json);
   } catch (const std::exception& error) {
-    return fail(kExitFailed, "ranklog: unexpected", error.what(), json);
+    return fail(kExitFailed, std::string("unexpected: ") + error.what(), json);
   }
 }
 

@@ -107,6 +107,26 @@ std::string read_sql(const QueryOptions& options) {
   return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
 }
 
+// A statement that fails after its first rows leaves them printed, as a whole document.
+int answer(const std::string& sql, sql::Catalog& catalog, sql::Database& database, RowPrinter& printer) {
+  bool any = false;
+  try {
+    database.query(
+        sql, [&](const auto& names) { printer.columns(names); },
+        [&](const auto& values) {
+          any = true;
+          printer.row(values);
+        });
+  } catch (const Error& error) {
+    if (!any) throw with_hint(error, catalog);
+    printer.end();
+    print_error(error.what());
+    return exit_status(error.code());
+  }
+  printer.end();
+  return kExitOk;
+}
+
 int query(const QueryOptions& options) {
   const Terminal terminal = detect_terminal(options.color);
   if (options.schema || options.sql == ".schema" || options.sql == ".tables") {
@@ -122,18 +142,10 @@ int query(const QueryOptions& options) {
   const auto catalog = std::make_shared<sql::Catalog>(std::move(loaded.experiments));
   sql::Database database(catalog, {options.all_attempts});
   const auto printer = make_printer(format_of(options), std::cout, terminal);
-  try {
-    database.query(
-        sql, [&](const auto& names) { printer->columns(names); },
-        [&](const auto& values) { printer->row(values); });
-  } catch (const Error& error) {
-    throw with_hint(error, *catalog);
-  }
-  printer->end();
-  std::cout.flush();
-  print_problems(loaded.problems);
-  print_problems(catalog->problems());
-  return worse(exit_status_of(loaded.problems), exit_status_of(catalog->problems()));
+  int status = kExitOk;
+  const int of_problems =
+      report_problems(loaded.problems, *catalog, [&] { status = answer(sql, *catalog, database, *printer); });
+  return status == kExitOk ? of_problems : status;
 }
 
 void declare_formats(CLI::App& app, QueryOptions& options) {

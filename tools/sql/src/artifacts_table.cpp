@@ -38,14 +38,12 @@ std::vector<ColumnSpec> columns() {
   });
 }
 
-std::vector<Artifact> read(Catalog& catalog, const SourceFile& source, bool all_attempts) {
+Records<Artifact> read(Catalog& catalog, const SourceFile& source, bool all_attempts) {
   const auto open = catalog.open(source);
   if (open == nullptr) return {};
-  std::vector<Artifact> artifacts = open->file.artifacts();
-  std::erase_if(artifacts, [&](const Artifact& artifact) {
+  return hide_if(open->file.artifacts(), [&](const Artifact& artifact) {
     return !all_attempts && artifact.step && source.superseded(*artifact.step);
   });
-  return artifacts;
 }
 
 std::int64_t size_of(const Artifact& artifact) {

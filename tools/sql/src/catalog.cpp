@@ -84,6 +84,7 @@ std::shared_ptr<const RowGroup> Catalog::load(const std::shared_ptr<const OpenFi
   try {
     auto rows = std::make_shared<const RowGroup>(open->file.load(group));
     ++counts_.groups_loaded;
+    if (!holds(open)) return rows;
     groups_.push_front({open, group, rows, bytes_of(*rows, info)});
   } catch (const Error& error) {
     report(error.code(), error.what());
@@ -95,6 +96,11 @@ std::shared_ptr<const RowGroup> Catalog::load(const std::shared_ptr<const OpenFi
     groups_.pop_back();
   }
   return groups_.front().rows;
+}
+
+bool Catalog::holds(const std::shared_ptr<const OpenFile>& open) const {
+  return std::any_of(open_files_.begin(), open_files_.end(),
+                     [&](const CachedFile& cached) { return cached.open == open; });
 }
 
 void Catalog::report(ErrorCode code, std::string message) {

@@ -20,22 +20,20 @@ std::vector<ColumnSpec> columns() {
 }
 
 // A key that a later attempt of the same rank has set again is shown as that one has it.
-std::vector<ConfigEntry> read(Catalog& catalog, const SourceFile& source, bool all_attempts) {
+Records<ConfigEntry> read(Catalog& catalog, const SourceFile& source, bool all_attempts) {
   const auto open = catalog.open(source);
   if (open == nullptr) return {};
-  std::vector<ConfigEntry> entries = open->file.config();
-  if (all_attempts) return entries;
   std::set<std::string> replaced;
   for (const SourceFile& other : catalog.files()) {
-    const bool later = other.experiment == source.experiment && other.index > source.index &&
+    const bool later = !all_attempts && other.experiment == source.experiment && other.index > source.index &&
                        other.identity().rank == source.identity().rank;
     if (!later) continue;
     const auto later_open = catalog.open(other);
     if (later_open == nullptr) continue;
     for (const ConfigEntry& entry : later_open->file.config()) replaced.insert(entry.key);
   }
-  std::erase_if(entries, [&](const ConfigEntry& entry) { return replaced.count(entry.key) > 0; });
-  return entries;
+  return hide_if(open->file.config(),
+                 [&](const ConfigEntry& entry) { return replaced.count(entry.key) > 0; });
 }
 
 void result_json(sqlite3_context* out, const std::string& text) {

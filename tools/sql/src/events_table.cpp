@@ -15,14 +15,12 @@ std::vector<ColumnSpec> columns() {
   });
 }
 
-std::vector<Event> read(Catalog& catalog, const SourceFile& source, bool all_attempts) {
+Records<Event> read(Catalog& catalog, const SourceFile& source, bool all_attempts) {
   const auto open = catalog.open(source);
   if (open == nullptr) return {};
-  std::vector<Event> events = open->file.events();
-  std::erase_if(events, [&](const Event& event) {
+  return hide_if(open->file.events(), [&](const Event& event) {
     return !all_attempts && event.step && source.superseded(*event.step);
   });
-  return events;
 }
 
 void column(sqlite3_context* out, int column, const SourceFile& /*source*/, const Event& event) {

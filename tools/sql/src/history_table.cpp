@@ -29,14 +29,22 @@ std::string lower(std::string text) {
   return text;
 }
 
+// No SQL text can hold a NUL. In a key's display form a backslash escapes '.' and '\\' only, so that no other
+// key looks like this.
+std::string without_nul(std::string text) {
+  for (std::size_t at = 0; (at = text.find('\0', at)) != text.npos;) text.replace(at, 1, "\\x00");
+  return text;
+}
+
 // SQL names know no case, and must differ: a key that meets another's name gets a number.
 std::string free_name(const std::string& key, std::set<std::string>& taken) {
-  const std::string base = key.empty() ? "(empty)" : key;
+  const std::string base = key.empty() ? "(empty)" : without_nul(key);
   std::string name = base;
   for (int n = 2; !taken.insert(lower(name)).second; ++n) name = base + "_" + std::to_string(n);
   return name;
 }
 
+// In the order of their first appearance; tells of those that the table has no room for.
 std::vector<std::string> all_keys(Catalog& catalog) {
   std::vector<std::string> keys;
   std::set<std::string> known;
@@ -44,8 +52,16 @@ std::vector<std::string> all_keys(Catalog& catalog) {
     const auto open = catalog.open(source);
     if (open == nullptr) continue;
     for (const std::string& key : open->keys) {
-      if (keys.size() < kMostKeys && known.insert(key).second) keys.push_back(key);
+      if (known.insert(key).second) keys.push_back(key);
     }
+  }
+  if (keys.size() > kMostKeys) {
+    const std::size_t more = keys.size() - kMostKeys;
+    std::string message = "history has no column for ";
+    message += std::to_string(more) + (more == 1 ? " key, " : " keys, from ") + keys[kMostKeys];
+    message += more == 1 ? "; points has it" : " on; points has them";
+    catalog.report(ErrorCode::kNotFound, std::move(message));
+    keys.resize(kMostKeys);
   }
   return keys;
 }

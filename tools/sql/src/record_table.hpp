@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,10 +12,24 @@
 
 namespace ranklog::sql {
 
+// The records of a file. One that the scan does not show leaves its place empty, so that the others have the
+// same row id in every scan.
+template <class Record>
+using Records = std::vector<std::optional<Record>>;
+
+template <class Record, class Hidden>
+Records<Record> hide_if(std::vector<Record> all, Hidden hidden) {
+  Records<Record> records(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!hidden(all[i])) records[i] = std::move(all[i]);
+  }
+  return records;
+}
+
 template <class Record>
 struct RecordReader {
-  // The records of a file that a scan shows; `all_attempts` as asked for.
-  std::function<std::vector<Record>(Catalog&, const SourceFile&, bool all_attempts)> read;
+  // `all_attempts` as asked for.
+  std::function<Records<Record>(Catalog&, const SourceFile&, bool all_attempts)> read;
   // A column after the place columns.
   std::function<void(sqlite3_context*, int column, const SourceFile&, const Record&)> column;
   // Index of the all_attempts column; -1: the table has none.
@@ -29,15 +44,16 @@ class RecordRows : public Rows {
 
   bool next() override {
     if (filter_.impossible()) return false;
-    while (next_record_ >= records_.size()) {
+    while (true) {
+      while (next_record_ < records_.size()) {
+        if (records_[next_record_++]) return true;
+      }
       if (next_file_ >= catalog_.files().size()) return false;
       source_ = &catalog_.files()[next_file_++];
       next_record_ = 0;
       records_.clear();
       if (in_place(filter_, *source_)) records_ = reader_.read(catalog_, *source_, all_attempts_);
     }
-    ++next_record_;
-    return true;
   }
 
   std::int64_t row_id() const override { return row_id_of(*source_, next_record_); }
@@ -45,7 +61,7 @@ class RecordRows : public Rows {
   void column(sqlite3_context* out, int index) override {
     if (index < kPlaceColumns) return result_place(out, index, *source_);
     if (index == reader_.all_attempts) return sqlite3_result_int(out, all_attempts_ ? 1 : 0);
-    reader_.column(out, index, *source_, records_[next_record_ - 1]);
+    reader_.column(out, index, *source_, *records_[next_record_ - 1]);
   }
 
  private:
@@ -55,7 +71,7 @@ class RecordRows : public Rows {
   bool all_attempts_;
   std::size_t next_file_ = 0;
   const SourceFile* source_ = nullptr;
-  std::vector<Record> records_;
+  Records<Record> records_;
   std::size_t next_record_ = 0;
 };
 

@@ -1,7 +1,6 @@
-#include <chrono>
-#include <ctime>
 #include <variant>
 
+#include "ranklog/schema/time.hpp"
 #include "record_table.hpp"
 
 namespace ranklog::sql {
@@ -78,20 +77,6 @@ std::vector<ColumnSpec> columns() {
   });
 }
 
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-std::string rfc3339(std::int64_t ns) {
-  const auto at = static_cast<std::time_t>(ns / 1'000'000'000);
-  std::tm utc{};
-  gmtime_r(&at, &utc);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
-}
-
 void identity_column(sqlite3_context* out, int column, const Identity& identity) {
   switch (column) {
     case kWorldSize:
@@ -136,7 +121,7 @@ void column(sqlite3_context* out, int column, const SourceFile& source, const No
   const FileInfo& info = source.segment->info;
   switch (column) {
     case kState:
-      return result_text(out, to_string(state_of(*source.experiment, *source.segment, now_ns())));
+      return result_text(out, to_string(state_of(*source.experiment, *source.segment, unix_time_ns())));
     case kRowCount:
       return sqlite3_result_int64(out, static_cast<std::int64_t>(info.rows));
     case kLastStep:
@@ -167,7 +152,7 @@ void column(sqlite3_context* out, int column, const SourceFile& source, const No
   }
 }
 
-std::vector<Nothing> read(Catalog& /*catalog*/, const SourceFile& /*source*/, bool /*all_attempts*/) {
+Records<Nothing> read(Catalog& /*catalog*/, const SourceFile& /*source*/, bool /*all_attempts*/) {
   return {Nothing{}};
 }
 

@@ -74,7 +74,7 @@ RowGroup surviving(const RowGroup& group, const SourceFile& source) {
 }
 
 // Only a chunk that lies across the point where a later attempt took over has to be decoded.
-std::vector<Series> read(Catalog& catalog, const SourceFile& source, bool all_attempts) {
+Records<Series> read(Catalog& catalog, const SourceFile& source, bool all_attempts) {
   const auto open = catalog.open(source);
   if (open == nullptr) return {};
   std::vector<Series> all(open->keys.size());
@@ -91,8 +91,7 @@ std::vector<Series> read(Catalog& catalog, const SourceFile& source, bool all_at
     }
     for (const SeriesStats& stats : info->series) merge(all[stats.key], stats, *info);
   }
-  std::erase_if(all, [](const Series& series) { return series.stats.count == 0; });
-  return all;
+  return hide_if(std::move(all), [](const Series& series) { return series.stats.count == 0; });
 }
 
 void result_if(sqlite3_context* out, bool known, double value) {

@@ -2,11 +2,17 @@
 // Names of folders and files under the log folder (FORMAT.md, "Layout"). Frozen with format version 1.
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace ranklog {
+
+// Where logs go and where they are looked for if nobody names a folder: RANKLOG_DIR, else WANDB_DIR/ranklog,
+// else ranklog in the working directory. `lookup` gives a variable's text; empty counts as not set.
+[[nodiscard]] std::filesystem::path default_log_folder(
+    const std::function<std::optional<std::string>(std::string_view name)>& lookup);
 
 // Percent-encodes what a file name cannot hold ('/', NUL, '%', control characters, a leading '.').
 // Reversible.

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -24,6 +25,9 @@ struct Command {
 [[nodiscard]] Command plot_command();
 
 [[nodiscard]] const std::vector<Command>& all_commands();
+
+// A line on stderr: "ranklog: <message>".
+void print_error(std::string_view message);
 
 // Parses, runs, and turns what goes wrong into one line on stderr and an exit status.
 [[nodiscard]] int run(int argc, const char* const* argv);

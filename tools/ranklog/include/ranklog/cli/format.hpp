@@ -1,5 +1,5 @@
 #pragma once
-// Numbers, sizes and times as people read them; times as programs read them.
+// Numbers, sizes and times as people read them.
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,6 @@ namespace ranklog::cli {
 [[nodiscard]] std::string format_size(std::uint64_t bytes);         // 1.5 MiB
 [[nodiscard]] std::string format_duration(std::int64_t ns);         // 420 ms, 12.3 s, 4m 05s, 2h 07m, 3d 04h
 [[nodiscard]] std::string format_local_time(std::int64_t unix_ns);  // 2026-03-01 14:05, in the user's zone
-[[nodiscard]] std::string format_rfc3339(std::int64_t unix_ns);     // 2026-03-01T13:05:09.250Z
 // The shortest text that reads back to the same bits; NaN, Infinity, -Infinity by name.
 [[nodiscard]] std::string format_double(double value);
 // "1 file", "2 files".

@@ -34,6 +34,8 @@ struct PlotData {
 
 // Attempts are joined as a chart has them: what a later one replaced is left out, and for a step that was
 // logged twice the later value counts.
+//
+// Memory: all that one rank has logged under the keys, and of every line what outline() keeps.
 [[nodiscard]] PlotData load_plot(sql::Catalog& catalog, const PlotRequest& request);
 
 // Every key that any of the files has.

@@ -1,6 +1,7 @@
 #pragma once
 // From logged values to the points of a line: where it breaks, what is smoothed, what is left out.
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -29,5 +30,15 @@ struct PlotSample {
 // start.
 [[nodiscard]] std::vector<ChartPoint> chart_points(const std::vector<PlotSample>& samples, Scale y_scale,
                                                    double smooth, NotDrawn& not_drawn);
+
+// More stretches than a chart has dots from left to right.
+inline constexpr std::size_t kOutlineStretches = 4096;
+// Breaks within a stretch, which is narrower than a dot, of which more are not kept.
+inline constexpr std::size_t kOutlinePieces = 4;
+
+// The same picture from at most kOutlineStretches * kOutlinePieces * 4 points: in each stretch of x, the
+// first, lowest, highest and last point of each unbroken piece of the line. The ranges of x and y stay as
+// they were.
+[[nodiscard]] std::vector<ChartPoint> outline(std::vector<ChartPoint> points);
 
 }  // namespace ranklog::cli

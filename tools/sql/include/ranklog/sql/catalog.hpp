@@ -50,7 +50,8 @@ struct ReadProblem {
 };
 
 // Holds open the files used last, and the row groups decoded last, so that a join need not read them again
-// and again. Memory: at most kOpenFiles file handles and about kGroupBytes of decoded rows.
+// and again. Memory: at most kOpenFiles open files, one more for a reader that is inside one pushed out, and
+// about kGroupBytes of decoded rows.
 //
 // Threads: one at a time.
 class Catalog {
@@ -88,6 +89,10 @@ class Catalog {
     std::shared_ptr<const RowGroup> rows;
     std::size_t bytes;
   };
+
+  // False for a file that others have pushed out while its reader goes on: what is cached of it would keep it
+  // open.
+  [[nodiscard]] bool holds(const std::shared_ptr<const OpenFile>& open) const;
 
   std::vector<Experiment> experiments_;
   std::vector<SourceFile> files_;
