@@ -91,13 +91,13 @@ class RanklogProgram : public ::testing::Test {
 TEST_F(RanklogProgram, HelpNamesEveryCommandAndTheExitStatuses) {
   const Ran ran = run({"--help"});
   EXPECT_EQ(ran.status, 0);
-  for (const char* part : {"ls", "query", "plot", "Exit status", "RANKLOG_DIR"}) {
+  for (const char* part : {"ls", "query", "plot", "check", "compact", "Exit status", "RANKLOG_DIR"}) {
     EXPECT_TRUE(holds(ran.out, part)) << part;
   }
-  for (const char* command : {"ls", "query", "plot"}) {
+  for (const char* command : {"ls", "query", "plot", "check", "compact"}) {
     const Ran help = run({command, "--help"});
     EXPECT_EQ(help.status, 0);
-    EXPECT_TRUE(holds(help.out, "Examples")) << command;
+    EXPECT_TRUE(holds(help.out, "Example")) << command;
   }
   EXPECT_EQ(run({"--version"}).status, 0);
   EXPECT_TRUE(holds(run({"--version"}).out, "ranklog "));
@@ -290,6 +290,48 @@ TEST_F(RanklogProgram, LsReadsNoPoints) {
   const Ran points = run({"query", "SELECT count(*) FROM points"});
   EXPECT_EQ(points.status, 5);
   EXPECT_TRUE(holds(points.err, "rank-00000.db")) << points.err;
+}
+
+TEST_F(RanklogProgram, CheckReadsEverythingAndNamesWhatIsDamaged) {
+  write("whole", {0, 1}, 2);
+  write("hurt", {0}, 1);
+  const Ran whole = run({"check", "-e", "whole"});
+  EXPECT_EQ(whole.status, 0) << whole.err;
+  EXPECT_EQ(whole.out, "2 files checked, 0 damaged\n");
+  test::PlainDatabase raw(path_of(identity("hurt", 0, 1)).string());
+  raw.execute("UPDATE chunk SET data = x'00'");
+  const Ran all = run({"check"});
+  EXPECT_EQ(all.status, 5);
+  EXPECT_TRUE(holds(all.out, "rank-00000.db: 0 of 20 rows can be read")) << all.out;
+  EXPECT_TRUE(holds(all.out, "chunk 1: ")) << all.out;
+  EXPECT_TRUE(holds(all.out, "3 files checked, 1 damaged")) << all.out;
+  const json document = json::parse(run({"check", "--json", "-e", "hurt"}).out);
+  EXPECT_EQ(document["files"][0]["rows"], 20);
+  EXPECT_EQ(document["files"][0]["readable_rows"], 0);
+  EXPECT_EQ(document["files"][0]["damage"].size(), 1u);
+}
+
+TEST_F(RanklogProgram, CheckReadsLiveFilesToo) {
+  write("live", {0}, 1, std::nullopt);
+  const Ran ran = run({"check"});
+  EXPECT_EQ(ran.status, 0) << ran.out;
+  EXPECT_EQ(ran.out, "1 file checked, 0 damaged\n");
+}
+
+TEST_F(RanklogProgram, CompactMergesTheChunksOfFinishedFilesAndLeavesLiveOnesAlone) {
+  const Identity who = identity("scattered", 0, 1);
+  RankFileBuilder file(path_of(who), who, now_ns());
+  for (int step = 0; step < 100; ++step) file.row(step, {{"loss", 1.0 / (1 + step)}}).seal();
+  file.finish();
+  write("live", {0}, 1, std::nullopt);
+  const std::string rows = "SELECT count(*), sum(value) FROM points WHERE experiment = 'scattered'";
+  const Ran before = run({"query", "--csv", rows});
+  const Ran ran = run({"compact"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_TRUE(holds(ran.out, "1 file: 100 chunks are now 1,")) << ran.out;
+  EXPECT_TRUE(holds(ran.out, "1 left alone")) << ran.out;
+  EXPECT_EQ(run({"query", "--csv", rows}).out, before.out);
+  EXPECT_EQ(run({"check"}).status, 0);
 }
 
 TEST_F(RanklogProgram, QueryPrintsTheSameRowsInEveryFormat) {

@@ -23,6 +23,8 @@ struct Command {
 [[nodiscard]] Command ls_command();
 [[nodiscard]] Command query_command();
 [[nodiscard]] Command plot_command();
+[[nodiscard]] Command check_command();
+[[nodiscard]] Command compact_command();
 
 [[nodiscard]] const std::vector<Command>& all_commands();
 

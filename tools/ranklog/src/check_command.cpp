@@ -1,0 +1,123 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "ranklog/cli/command.hpp"
+#include "ranklog/cli/inputs.hpp"
+#include "ranklog/cli/text.hpp"
+#include "ranklog/schema/error.hpp"
+#include "ranklog/schema/rank_file.hpp"
+
+namespace ranklog::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Report {
+  std::string path;
+  std::uint64_t rows_expected = 0, rows_read = 0;
+  std::vector<std::string> damage;
+  int status = kExitOk;
+};
+
+// Every chunk and record, read and verified against its checksum.
+void read_all(const RankFile& file, Report& report) {
+  report.rows_expected = file.info().rows;
+  for (std::size_t i = 0; i < file.row_groups().size(); ++i) {
+    try {
+      report.rows_read += file.load(i).rows();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kDamaged) throw;  // the file lists the damage itself
+    }
+  }
+  (void)file.events();
+  (void)file.artifacts();
+  for (const Damage& damage : file.damage()) report.damage.push_back(damage.place + ": " + damage.reason);
+  if (report.damage.empty() && report.rows_read != report.rows_expected) {
+    report.damage.push_back("there are " + std::to_string(report.rows_read) + " rows, but should be " +
+                            std::to_string(report.rows_expected));
+  }
+}
+
+Report check(const std::filesystem::path& path) {
+  Report report;
+  report.path = path.string();
+  try {
+    read_all(RankFile::open(path), report);
+    if (!report.damage.empty()) report.status = kExitDamaged;
+  } catch (const Error& error) {
+    report.damage.emplace_back(error.what());
+    report.status = exit_status(error.code());
+  }
+  return report;
+}
+
+void print(const Report& report) {
+  if (report.status == kExitOk) return;
+  std::cout << printable(report.path) << ": " << report.rows_read << " of " << report.rows_expected
+            << " rows can be read\n";
+  for (const std::string& damage : report.damage) std::cout << "  " << printable(damage) << '\n';
+}
+
+Json json_of(const Report& report) {
+  return {{"path", report.path},
+          {"rows", report.rows_expected},
+          {"readable_rows", report.rows_read},
+          {"damage", report.damage}};
+}
+
+int check_all(const Inputs& inputs, bool as_json) {
+  const Loaded loaded = load(inputs);
+  Json document{{"files", Json::array()}, {"problems", Json::array()}};
+  std::size_t files = 0, damaged = 0;
+  int status = exit_status_of(loaded.problems);
+  for (const Experiment& experiment : loaded.experiments) {
+    for (const Attempt& attempt : experiment.attempts) {
+      for (const RankSegment& segment : attempt.segments) {
+        const Report report = check(segment.path);
+        ++files;
+        damaged += report.status == kExitOk ? 0 : 1;
+        status = worse(status, report.status);
+        if (as_json) {
+          document["files"].push_back(json_of(report));
+        } else {
+          print(report);
+        }
+      }
+    }
+  }
+  if (as_json) {
+    for (const ScanProblem& problem : loaded.problems) {
+      document["problems"].push_back({{"path", problem.path.string()}, {"message", problem.message}});
+    }
+    std::cout << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  } else {
+    std::cout << files << (files == 1 ? " file" : " files") << " checked, " << damaged << " damaged\n";
+  }
+  std::cout.flush();
+  print_problems(loaded.problems);
+  return status;
+}
+
+}  // namespace
+
+Command check_command() {
+  return {"check", "Verify every checksum, and name what is damaged", [](CLI::App& app) {
+            auto inputs = std::make_shared<Inputs>();
+            auto as_json = std::make_shared<bool>(false);
+            app.add_flag("--json", *as_json, "one JSON document");
+            inputs->add_experiments(app);
+            inputs->add_paths(app);
+            app.footer(
+                "Reads all of every file, live ones too, and changes nothing. Damage stays local: every "
+                "other row\n"
+                "can be read, and the other commands do.\n"
+                "\n"
+                "Example:\n"
+                "  ranklog check /scratch/me/ranklog/my-project\n");
+            return [inputs, as_json] { return check_all(*inputs, *as_json); };
+          }};
+}
+
+}  // namespace ranklog::cli
