@@ -413,6 +413,12 @@ TEST_F(AttemptTest, ChoiceMadeBeforeIsTheOneThatOpenFollows) {
   EXPECT_EQ(log.identity().resume_step, 5);
 }
 
+TEST_F(AttemptTest, RestartOfOneProcessGoesOnWithItsOwnSiblingThoughThereIsANewerOne) {
+  for (const char* job : {"6", "7", "8"}) run({{"RANKLOG_RUN_ID", "x"}, {"SLURM_JOB_ID", job}});
+  const Variables restart{{"RANKLOG_RUN_ID", "x"}, {"SLURM_JOB_ID", "7"}, {"SLURM_RESTART_COUNT", "1"}};
+  EXPECT_EQ(run(restart).experiment, "x~2");
+}
+
 TEST_F(AttemptTest, CheckpointsOfARunWithoutLogsAreContinuedOrLeftAlone) {
   std::filesystem::create_directories(folder("x") / "checkpoints" / "step-00000001");
   EXPECT_EQ(run({{"RANKLOG_RUN_ID", "x"}}).experiment, "x~2");

@@ -122,7 +122,7 @@ class Chooser {
   [[nodiscard]] bool holds_this_job(const std::string& id) const;
   void require_unused(const std::string& id, const std::string& token) const;
   void require_new(const std::string& id, const std::string& token) const;
-  [[nodiscard]] std::string fresh_token() const { return settings_.explicit_token.value_or(random_hex(8)); }
+  [[nodiscard]] std::string fresh_token() const;
 
   void require_even_nodes(int of_rank_zero) const;
 
@@ -194,7 +194,7 @@ bool Chooser::holds_this_job(const std::string& id) const {
   return std::any_of(files.begin(), files.end(), [&](const auto& file) {
     if (file.first.rank != files.front().first.rank) return false;
     const auto token = wait_for_token(file.second);
-    return token && without_restart_counts(*token) == job;
+    return token && without_restart_counts(*token).starts_with(job);
   });
 }
 
@@ -257,7 +257,14 @@ std::string Chooser::experiment_id() const {
   return random_run_id();
 }
 
-// The launcher's token would be equal for two programs of one batch script.
+// The launcher's token alone would be equal for two programs of one batch script; but it tells a later restart
+// whose experiment this is.
+std::string Chooser::fresh_token() const {
+  if (settings_.explicit_token) return *settings_.explicit_token;
+  const std::string random = random_hex(8);
+  return settings_.launch.token ? *settings_.launch.token + "|" + random : random;
+}
+
 LaunchChoice Chooser::for_all() {
   decides_for_all_ = true;
   return choose(experiment_id(), fresh_token());
