@@ -230,9 +230,12 @@ class SettingsParser {
                                    [](const std::string& text) { return text.rfind("--", 0) == 0; });
     if (flag == unexpected.end()) return "unexpected argument '" + unexpected.front() + "'";
     const std::string name = flag->substr(0, flag->find('='));
+    const char other_spelling = name.find('-', 2) == std::string::npos ? '-' : '_';
     std::vector<std::string> known;
     for (const CLI::Option* option : app_.get_options()) {
-      for (const std::string& flag_name : option->get_lnames()) known.push_back("--" + flag_name);
+      for (const std::string& flag_name : option->get_lnames()) {
+        if (flag_name.find(other_spelling) == std::string::npos) known.push_back("--" + flag_name);
+      }
     }
     const std::string unknown = "unknown flag " + name;
     const std::string hint = hint_for_flag(unknown, known);
