@@ -168,7 +168,7 @@ class Worker {
 
   // LibTorch and Gloo have threads of their own; what they throw there reaches no handler of ours.
   void end_log_on_terminate() {
-    terminating_ = this;
+    terminating = this;
     handler_before_ = std::set_terminate([] {
       std::string what = "ended by the C++ runtime without an exception";
       try {
@@ -178,7 +178,7 @@ class Worker {
       } catch (...) {
         what = "an exception of an unknown kind on a thread of a library";
       }
-      terminating_->end_stuck(what);
+      terminating->end_stuck(what);
     });
   }
 
@@ -188,7 +188,7 @@ class Worker {
     std::_Exit(status);
   }
 
-  static inline Worker* terminating_ = nullptr;
+  static inline Worker* terminating = nullptr;
   std::terminate_handler handler_before_ = std::get_terminate();
 
   const Settings& settings_;

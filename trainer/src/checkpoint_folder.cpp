@@ -224,15 +224,17 @@ std::vector<fs::path> CheckpointRetention::surplus() {
   if (keep_ == 0 || newest_.empty()) return surplus;
   std::vector<std::string> names = list_published_checkpoints(checkpoints_);
   names.erase(names.begin(), std::find(names.begin(), names.end(), newest_));
-  std::size_t kept = 0;
   // Those that are known come first: they leave room for the others, or none.
-  const auto known = std::stable_partition(names.begin(), names.end(),
-                                           [this](const std::string& name) { return whole_.contains(name); });
-  for (auto name = names.begin(); name != names.end(); ++name) {
-    if (kept >= keep_) {
-      surplus.push_back(checkpoints_ / *name);
-    } else if (name < known || is_whole(*name)) {
-      ++kept;
+  const auto is_known = [this](const std::string& name) { return whole_.contains(name); };
+  const auto known = static_cast<std::size_t>(std::count_if(names.begin(), names.end(), is_known));
+  std::size_t room_for_known = std::min(known, keep_);
+  std::size_t room_for_others = keep_ - room_for_known;
+  for (const std::string& name : names) {
+    std::size_t& room = is_known(name) ? room_for_known : room_for_others;
+    if (room == 0) {
+      surplus.push_back(checkpoints_ / name);
+    } else if (is_whole(name)) {
+      --room;
     }
   }
   std::reverse(surplus.begin(), surplus.end());
