@@ -135,18 +135,80 @@ TEST_F(CheckpointFolder, AWriterThatGivesUpLeavesNothing) {
   EXPECT_EQ(names(), std::vector<std::string>{"step-00000200"});
 }
 
-TEST_F(CheckpointFolder, RetentionKeepsTheNewest) {
-  for (const int step : {100, 200, 300, 400}) save(step, "weights");
-  EXPECT_EQ(retain_newest_checkpoints(checkpoints(), 2),
-            (std::vector<std::string>{"step-00000100", "step-00000200"}));
-  EXPECT_EQ(names(), (std::vector<std::string>{"step-00000300", "step-00000400"}));
-  EXPECT_EQ(find_newest_checkpoint(checkpoints()).found->manifest.step, 400);
+// Publishes a checkpoint for each step, and removes what is surplus after each.
+class Retention : public CheckpointFolder {
+ protected:
+  void save_and_retain(CheckpointRetention& retention, std::initializer_list<std::int64_t> steps) {
+    for (const std::int64_t step : steps) {
+      retention.published(save(step, "weights"));
+      for (const fs::path& folder : retention.surplus()) EXPECT_TRUE(remove_checkpoint(folder));
+    }
+  }
+  using Names = std::vector<std::string>;
+};
+
+TEST_F(Retention, KeepsTheNewest) {
+  CheckpointRetention retention(checkpoints(), 2, {});
+  save_and_retain(retention, {100, 200, 300, 400});
+  EXPECT_EQ(names(), (Names{"step-00000300", "step-00000400"}));
 }
 
-TEST_F(CheckpointFolder, RetentionNeverRemovesTheLast) {
-  save(100, "weights");
-  EXPECT_TRUE(retain_newest_checkpoints(checkpoints(), 0).empty());
-  EXPECT_EQ(names(), std::vector<std::string>{"step-00000100"});
+TEST_F(Retention, OfZeroKeepsAll) {
+  CheckpointRetention retention(checkpoints(), 0, {});
+  save_and_retain(retention, {100, 200});
+  EXPECT_EQ(names().size(), 2U);
+}
+
+TEST_F(Retention, NeverRemovesWhatWasJustPublishedThoughALaterStepIsThere) {
+  save(178, "of an attempt before");
+  write_file(checkpoints() / "step-00000178" / "model.pt", "cut");
+  CheckpointRetention retention(checkpoints(), 1, {});
+  save_and_retain(retention, {100});
+  EXPECT_EQ(find_newest_checkpoint(checkpoints()).found->manifest.step, 100);
+}
+
+TEST_F(Retention, CountsTheOneThatItWentOnFromAndOlderOnesOnlyIfTheyAreWhole) {
+  save(50, "whole");
+  save(60, "weights");
+  write_file(checkpoints() / "step-00000060" / "model.pt", "cut");
+  const Checkpoint base = save(100, "base");
+  CheckpointRetention retention(checkpoints(), 3, base.folder);
+  save_and_retain(retention, {110});
+  EXPECT_EQ(names(), (Names{"step-00000050", "step-00000060", "step-00000100", "step-00000110"}));
+  save_and_retain(retention, {120});
+  EXPECT_EQ(names(), (Names{"step-00000100", "step-00000110", "step-00000120"}));
+}
+
+TEST_F(CheckpointFolder, ADamagedOneThatIsRetiredIsNoCheckpointAnyMore) {
+  save(200, "whole");
+  for (int i = 0; i < 2; ++i) {
+    save(400, "weights");
+    write_file(checkpoints() / "step-00000400" / "model.pt", "cut");
+    const NewestCheckpoint newest = find_newest_checkpoint(checkpoints());
+    ASSERT_EQ(newest.damaged.size(), 1U);
+    retire_damaged_checkpoint(newest.damaged[0]);
+  }
+  EXPECT_TRUE(find_newest_checkpoint(checkpoints()).skipped.empty());
+  remove_unpublished_checkpoints(checkpoints());
+  EXPECT_EQ(names(),
+            (std::vector<std::string>{"damaged-step-00000400", "damaged-step-00000400.2", "step-00000200"}));
+}
+
+TEST_F(CheckpointFolder, OneOfAnotherVersionIsSkippedAndNotTakenForDamaged) {
+  save(400, "weights");
+  const fs::path manifest = checkpoints() / "step-00000400" / "manifest.json";
+  std::string text = read_file(manifest);
+  text.replace(text.find("\"format\": 1"), 11, "\"format\": 9");
+  write_file(manifest, text);
+  EXPECT_EQ(find_newest_checkpoint(checkpoints()).skipped.size(), 1U);
+  EXPECT_TRUE(find_newest_checkpoint(checkpoints()).damaged.empty());
+}
+
+TEST_F(CheckpointFolder, AFileWithTheNameOfACheckpointIsLeftAlone) {
+  fs::create_directories(checkpoints());
+  write_file(checkpoints() / "step-123", "somebody's notes");
+  remove_unpublished_checkpoints(checkpoints());
+  EXPECT_EQ(read_file(checkpoints() / "step-123"), "somebody's notes");
 }
 
 TEST_F(CheckpointFolder, AFolderThatDoesNotExistHoldsNone) {

@@ -144,6 +144,22 @@ TEST(DataParallel, BuffersComeFromRankZeroToo) {
   EXPECT_TRUE(modules[1]->buffer.equal(torch::full({2}, 1.5)));
 }
 
+// c10d's Reducer notes every gradient of every step until it has laid out its buckets a second time.
+TEST(DataParallel, NothingHoldsMoreOfTheParametersAfterManySteps) {
+  expect_all_well(run_c10d_ranks(2, 60s, [&](Communicator& communicator) {
+    auto model = std::make_shared<torch::nn::SequentialImpl>(torch::nn::Linear(4, 1));
+    DataParallel parallel(model, communicator);
+    const auto step = [&] {
+      model->zero_grad();
+      parallel.backward(model->forward(torch::ones({2, 4})).mean());
+    };
+    step();
+    const auto holders = model->parameters().front().use_count();
+    for (int i = 0; i < 50; ++i) step();
+    EXPECT_EQ(model->parameters().front().use_count(), holders);
+  }));
+}
+
 TEST(DataParallel, WaitingIsMeasuredOnTheRankThatIsAhead) {
   std::array<std::chrono::nanoseconds, 2> waited{};
   expect_all_well(run_c10d_ranks(2, 60s, [&](Communicator& communicator) {

@@ -10,7 +10,7 @@ Variables without_the_machines(Variables variables) {
   for (const char* name :
        {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT",
         "RANKLOG_RUN_ID", "RANKLOG_RESUME", "RANKLOG_PROJECT", "WANDB_RUN_ID", "WANDB_PROJECT", "WANDB_MODE",
-        "WANDB_RUN_GROUP", "SLURM_PROCID", "SLURM_JOB_ID"}) {
+        "WANDB_RUN_GROUP", "SLURM_PROCID", "SLURM_JOB_ID", "SLURM_RESTART_COUNT"}) {
     variables.try_emplace(name, "");
   }
   return variables;

@@ -28,6 +28,21 @@ class FailingJob : public Job {
     for (int rank = 0; rank < count; ++rank) ranks.push_back(start_rank(rank, count, port, arguments));
     return ranks;
   }
+  static void wait_for_listener_on(std::uint16_t port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    const auto deadline = std::chrono::steady_clock::now() + 60s;
+    bool heard = false;
+    while (!heard && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(20ms);
+      const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+      heard = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+      ::close(fd);
+    }
+    ASSERT_TRUE(heard);
+  }
 };
 
 // The killed one is named by those that are left, whichever it was.
@@ -72,6 +87,98 @@ TEST_F(FailingJob, TheLauncherTellsOfAKilledRankAndStopsTheOthers) {
   EXPECT_EQ(rank_file(0).info().end_state, EndState::kFailed);
 }
 
+// Its sockets stay open, and whoever asks it gets no answer, ever.
+class StoppedRank : public FailingJob, public testing::WithParamInterface<int> {};
+
+TEST_P(StoppedRank, IsNamedByTheOtherWithinTheTimeLimit) {
+  const Ranks ranks = start_ranks(
+      2, {"--run_id", "job", "--epochs", "10000", "--checkpoint_interval", "50", "--timeout", "20"});
+  ASSERT_TRUE(ranks[0]->wait_for_error_output("epoch ")) << ranks[0]->errors();
+  const int victim = GetParam();
+  ranks[static_cast<std::size_t>(victim)]->send(SIGSTOP);
+  Process& other = *ranks[static_cast<std::size_t>(1 - victim)];
+  EXPECT_EQ(other.wait(120s), kExitFailed);
+  expect_contains(other.errors(), "rank " + std::to_string(victim));
+  EXPECT_EQ(rank_file(1 - victim).info().end_state, EndState::kFailed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, StoppedRank, testing::Values(0, 1));
+
+TEST_F(FailingJob, ARankZeroThatIsStoppedBeforeTheyMeetIsNamed) {
+  const std::uint16_t port = pick_free_port();
+  const auto zero = start_rank(0, 2, port, {"--timeout", "10"});
+  wait_for_listener_on(port);
+  zero->send(SIGSTOP);
+  const auto one = start_rank(1, 2, port, {"--timeout", "10"});
+  EXPECT_EQ(one->wait(120s), kExitFailed);
+  expect_contains(one->errors(), "rank 0");
+}
+
+TEST_F(FailingJob, ARankZeroThatCannotSaveIsNamedWithItsReason) {
+  std::filesystem::create_directories(folder());
+  write_file(folder() / "checkpoints", "a file where the folder should be");
+  const Ranks ranks = start_ranks(2, {"--run_id", "job", "--epochs", "1", "--timeout", "60"});
+  EXPECT_EQ(ranks[0]->wait(), kExitFailed);
+  expect_contains(ranks[0]->errors(), "cannot make the folder '" + (folder() / "checkpoints").string());
+  EXPECT_EQ(ranks[1]->wait(), kExitFailed);
+  expect_contains(ranks[1]->errors(), "rank 0 failed: cannot make the folder '");
+  EXPECT_EQ(rank_file(1).info().end_state, EndState::kFailed);
+}
+
+// Killed at a moment when a checkpoint is begun and not published; whether or not it got further by then,
+// what is there is whole.
+TEST_F(FailingJob, AKillDuringASaveLeavesOnlyWholeCheckpoints) {
+  const Ranks ranks = start_ranks(2, {"--run_id", "job", "--epochs", "10000", "--timeout", "60"});
+  ASSERT_TRUE(ranks[0]->wait_for_error_output("epoch ")) << ranks[0]->errors();
+  const auto checkpoints = folder() / "checkpoints";
+  const auto begun = [&] {
+    for (const auto& entry : std::filesystem::directory_iterator(checkpoints)) {
+      if (!std::filesystem::exists(entry.path() / "manifest.json")) return true;
+    }
+    return false;
+  };
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
+  while (!begun() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  for (const auto& rank : ranks) rank->send(SIGKILL);
+  for (const auto& rank : ranks) rank->wait();
+  const NewestCheckpoint newest = find_newest_checkpoint(checkpoints);
+  ASSERT_TRUE(newest.found);
+  EXPECT_TRUE(newest.skipped.empty()) << newest.skipped.front();
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_GE(rank_file(rank).info().last_step.value_or(-1), newest.found->manifest.step - 1);
+  }
+  const auto resumed = start({"--nproc_per_node", "2", "--run_id", "job", "--resume", "--epochs",
+                              std::to_string(newest.found->manifest.epoch + 1)});
+  ASSERT_EQ(resumed->wait(), 0) << resumed->errors();
+  expect_contains(resumed->errors(), "resuming at step " + std::to_string(newest.found->manifest.step));
+  for (const auto& entry : std::filesystem::directory_iterator(checkpoints)) {
+    EXPECT_TRUE(std::filesystem::exists(entry.path() / "manifest.json")) << entry.path();
+  }
+}
+
+TEST_F(FailingJob, RanksDoNotOutliveTheirLauncher) {
+  const auto job = start({"--nproc_per_node", "2", "--run_id", "job", "--epochs", "10000"});
+  ASSERT_TRUE(job->wait_for_error_output("epoch ")) << job->errors();
+  job->send(SIGKILL);
+  EXPECT_EQ(job->wait(), 128 + SIGKILL);
+  const auto deadline = std::chrono::steady_clock::now() + 90s;
+  const auto ended = [&] { return rank_file(0).info().end_state && rank_file(1).info().end_state; };
+  while (!ended() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(50ms);
+  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(rank_file(rank).info().end_state, EndState::kPreempted);
+  EXPECT_TRUE(find_newest_checkpoint(folder() / "checkpoints").found);
+}
+
+// A parent that ignores SIGCHLD passes that on, and the kernel then keeps no child's status.
+TEST_F(FailingJob, ALauncherWhoseParentIgnoredItsChildrenStillEnds) {
+  Process job("/bin/sh",
+              {"-c", "trap '' CHLD; exec \"$@\"", "sh", RANKLOG_TRAIN, "--nproc_per_node", "2", "--run_id",
+               "job", "--epochs", "1", "--log_dir", log_dir().string()},
+              {{"RANK", ""}, {"WORLD_SIZE", ""}, {"LOCAL_RANK", ""}, {"MASTER_PORT", ""}});
+  EXPECT_EQ(job.wait(), 0) << job.errors();
+  EXPECT_EQ(rank_file(1).info().end_state, EndState::kFinished);
+}
+
+// Without an address to meet at, so that a program that does not count would still start nothing.
 TEST_F(FailingJob, ARankThatFailsIsNamedWithItsReasonByTheOthers) {
   // Rank 1 finds no room for its log: a file is where its folder should be.
   const std::uint16_t port = pick_free_port();

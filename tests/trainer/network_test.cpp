@@ -98,5 +98,27 @@ TEST(Network, Ipv6AddressesAreWrittenInBrackets) {
   EXPECT_EQ(endpoint_name("node-3", 29500), "node-3:29500");
 }
 
+TEST(Network, LoopbackIsKnownByItsAddress) {
+  for (const char* address : {"127.0.0.1", "127.0.1.1", "::1", "::ffff:127.0.0.1"}) {
+    EXPECT_TRUE(is_loopback(address)) << address;
+  }
+  for (const char* address : {"10.0.0.127", "192.168.127.1", "fe80::1", "::"}) {
+    EXPECT_FALSE(is_loopback(address)) << address;
+  }
+}
+
+// Debian's /etc/hosts gives the machine's own name 127.0.1.1: no address to tell other hosts.
+TEST(Network, OtherHostsAreNeverToldTheLoopback) {
+  std::string address;
+  try {
+    address = address_for_other_hosts("node-0");
+  } catch (const Error& e) {  // a machine without any network
+    EXPECT_NE(std::string(e.what()).find("GLOO_SOCKET_IFNAME"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("node-0"), std::string::npos) << e.what();
+    return;
+  }
+  EXPECT_FALSE(is_loopback(address)) << address;
+}
+
 }  // namespace
 }  // namespace ranklog::test

@@ -36,16 +36,12 @@ TEST(Rendezvous, TheGuidesVariablesAreEnough) {
   EXPECT_EQ(r.master_addr, "node-0");
   EXPECT_EQ(r.master_port, 29500);
   EXPECT_FALSE(r.agent_serves_store);
-  EXPECT_EQ(r.restart_count, 0);
 }
 
 TEST(Rendezvous, TorchrunsAgentIsNoticed) {
-  const Rendezvous r = read({{"MASTER_ADDR", "node-0"},
-                             {"MASTER_PORT", "29500"},
-                             {"TORCHELASTIC_USE_AGENT_STORE", "True"},
-                             {"TORCHELASTIC_RESTART_COUNT", "3"}});
+  const Rendezvous r =
+      read({{"MASTER_ADDR", "node-0"}, {"MASTER_PORT", "29500"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
   EXPECT_TRUE(r.agent_serves_store);
-  EXPECT_EQ(r.restart_count, 3);
 }
 
 TEST(Rendezvous, AnAgentThatDoesNotServeTheStoreIsNoticed) {

@@ -68,6 +68,40 @@ TEST(Roster, KeysOfPastMeetingsAreRemoved) {
   EXPECT_LE(keys.live.size(), 1U);
 }
 
+TEST(Roster, RankZeroIsAwaitedBeyondTheUsualPatienceWhileItBeats) {
+  MemoryKeyStore keys;
+  std::thread waiting([&] { Roster(keys, 1, 2).await_rank_zero("save", 60s, 2s); });
+  Roster zero(keys, 0, 2);
+  for (int i = 0; i < 40; ++i) {
+    zero.beat();
+    std::this_thread::sleep_for(100ms);
+  }
+  zero.await_rank_zero("save", 60s, 2s);
+  waiting.join();
+}
+
+std::string complaint_of_waiting(KeyStore& keys, std::chrono::milliseconds limit,
+                                 std::chrono::milliseconds patience) {
+  try {
+    Roster(keys, 1, 2).await_rank_zero("save", limit, patience);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "it came";
+}
+
+TEST(Roster, ARankZeroThatFallsSilentFailsOrTakesTooLongIsNotAwaited) {
+  MemoryKeyStore silent;
+  Roster(silent, 0, 2).beat();
+  EXPECT_EQ(complaint_of_waiting(silent, 60s, 100ms),
+            "rank 0 was not done with 'save', and gave no sign of life within 100 ms");
+  MemoryKeyStore failed;
+  Roster(failed, 0, 2).note_failure("rank 0 failed: no space");
+  EXPECT_EQ(complaint_of_waiting(failed, 60s, 60s), "rank 0 failed: no space");
+  MemoryKeyStore slow;
+  EXPECT_EQ(complaint_of_waiting(slow, 100ms, 60s), "rank 0 was not done with 'save' within 100 ms");
+}
+
 TEST(PeerWatch, TellsOfAFailureWhenTheRankItselfIsStuck) {
   auto keys = std::make_unique<MemoryKeyStore>();
   Roster other(*keys, 1, 2);

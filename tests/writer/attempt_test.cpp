@@ -387,6 +387,71 @@ TEST_F(AttemptTest, RankZeroDecidesAndTellsWhereRanksCanAgree) {
   EXPECT_NE(resumed[2].launch_token, first[0].launch_token);
 }
 
+// One rank asks, all are told: what a program does that must know the folder before it opens a log.
+TEST_F(AttemptTest, ChoiceMadeBeforeIsTheOneThatOpenFollows) {
+  EXPECT_EQ(run({{"RANKLOG_RUN_ID", "x"}}).experiment, "x");
+  EXPECT_EQ(run({{"RANKLOG_RUN_ID", "x"}, {"SLURM_JOB_ID", "7"}}).experiment, "x~2");
+  const ScopedEnvironment environment({{"RANKLOG_RUN_ID", "x"}, {"SLURM_JOB_ID", "7"}});
+  Options options;
+  options.log_dir = dir_.path();
+  options.project = "p";
+  const LaunchChoice fresh = choose_launch(options);
+  EXPECT_EQ(fresh.experiment, "x~3");
+  EXPECT_FALSE(fresh.resumed);
+  EXPECT_FALSE(std::filesystem::exists(folder("x~3"))) << "asking makes nothing";
+
+  const LaunchChoice restarted = choose_launch(options, {{}, true});
+  EXPECT_EQ(restarted.experiment, "x~2");
+  EXPECT_TRUE(restarted.resumed);
+  EXPECT_EQ(choose_launch(options, {Resume::kMust, false}).experiment, "x");
+
+  options.choice = restarted;
+  options.resume_step = 5;
+  auto log = Writer::open(options);
+  EXPECT_EQ(log.folder(), folder("x~2"));
+  EXPECT_EQ(log.identity().launch_token, restarted.token);
+  EXPECT_EQ(log.identity().resume_step, 5);
+}
+
+TEST_F(AttemptTest, RestartOfOneProcessGoesOnWithItsOwnSiblingThoughThereIsANewerOne) {
+  for (const char* job : {"6", "7", "8"}) run({{"RANKLOG_RUN_ID", "x"}, {"SLURM_JOB_ID", job}});
+  const Variables restart{{"RANKLOG_RUN_ID", "x"}, {"SLURM_JOB_ID", "7"}, {"SLURM_RESTART_COUNT", "1"}};
+  EXPECT_EQ(run(restart).experiment, "x~2");
+}
+
+TEST_F(AttemptTest, CheckpointsOfARunWithoutLogsAreContinuedOrLeftAlone) {
+  std::filesystem::create_directories(folder("x") / "checkpoints" / "step-00000001");
+  EXPECT_EQ(run({{"RANKLOG_RUN_ID", "x"}}).experiment, "x~2");
+  EXPECT_EQ(run({{"RANKLOG_RUN_ID", "x"}, {"RANKLOG_RESUME", "1"}}).experiment, "x");
+}
+
+// Ranks 0 and 1 have a node each, 2 and 3 share one: each sees a job that could be even.
+TEST_F(AttemptTest, UnevenNodesThatNobodyNumbersEndTheLaunch) {
+  const auto launch_of = [&](int rank, int local_size) {
+    const ScopedEnvironment environment({{"OMPI_COMM_WORLD_RANK", std::to_string(rank)},
+                                         {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
+                                         {"OMPI_COMM_WORLD_SIZE", "4"},
+                                         {"OMPI_COMM_WORLD_LOCAL_SIZE", std::to_string(local_size)}});
+    Options options;
+    options.log_dir = dir_.path();
+    options.project = "p";
+    options.agree = [](const std::string&) {
+      return R"({"experiment": "x", "token": "t", "resumed": false, "local_world_size": 1})";
+    };
+    return Writer::open(options).identity().node;
+  };
+  EXPECT_EQ(launch_of(1, 1), 1);
+  try {
+    launch_of(2, 2);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUsage);
+    EXPECT_NE(std::string(error.what()).find("the node of rank 2 is not known"), std::string::npos)
+        << error.what();
+    EXPECT_NE(std::string(error.what()).find("GROUP_RANK"), std::string::npos) << error.what();
+  }
+}
+
 TEST_F(AttemptTest, ErrorOfRankZeroReachesEveryRank) {
   Options options;
   options.experiment = "nowhere";

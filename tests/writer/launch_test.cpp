@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "fake_environment.hpp"
+#include "ranklog/schema/error.hpp"
 #include "ranklog/writer/launch.hpp"
 
 namespace ranklog {
@@ -97,6 +98,19 @@ TEST(Launch, RestartsAreCountedForTorchrunAndSlurm) {
   EXPECT_EQ(resolve({}).restart_count, 0);
   EXPECT_EQ(resolve({{"TORCHELASTIC_RUN_ID", "x"}, {"TORCHELASTIC_RESTART_COUNT", "2"}}).restart_count, 2);
   EXPECT_EQ(resolve({{"SLURM_JOB_ID", "7"}, {"SLURM_RESTART_COUNT", "1"}}).restart_count, 1);
+}
+
+TEST(Launch, WishToResumeComesFromTheCallerThenTheVariableThenTheLauncher) {
+  const auto wish = [](std::optional<Resume> given, bool restarted, const std::string& word) {
+    return resolve_resume(given, restarted, fake_environment({{"RANKLOG_RESUME", word}}));
+  };
+  EXPECT_EQ(wish({}, false, ""), Resume::kNo);
+  EXPECT_EQ(wish({}, true, ""), Resume::kIfThere);
+  EXPECT_EQ(wish({}, false, "auto"), Resume::kIfThere);
+  for (const char* word : {"1", "true", "YES"}) EXPECT_EQ(wish({}, true, word), Resume::kMust) << word;
+  for (const char* word : {"0", "false", "no"}) EXPECT_EQ(wish({}, false, word), Resume::kNo) << word;
+  EXPECT_EQ(wish(Resume::kIfThere, false, "1"), Resume::kIfThere);
+  EXPECT_THROW((void)wish({}, false, "perhaps"), Error);
 }
 
 }  // namespace

@@ -228,5 +228,36 @@ TEST(Place, LocalRanksOfTwoNodesOfFourAreZeroForRanksZeroAndFour) {
   EXPECT_EQ(firsts, (std::vector<int>{0, 4}));
 }
 
+// What only even nodes would make true is marked, for those who can ask the other ranks.
+TEST(Place, WhatWasWorkedOutByCountingIsMarked) {
+  EXPECT_TRUE(resolve_place({}, fake_environment(kOpenMpi)).if_nodes_are_even);
+  EXPECT_TRUE(
+      resolve_place({}, fake_environment({{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_WORLD_SIZE", "4"}}))
+          .if_nodes_are_even);
+  EXPECT_FALSE(resolve_place({}, fake_environment(kSlurm)).if_nodes_are_even);
+  EXPECT_FALSE(resolve_place({}, fake_environment(join(kTorchrun, {{"GROUP_RANK", "1"}}))).if_nodes_are_even);
+  EXPECT_FALSE(
+      resolve_place({},
+                    fake_environment(
+                        {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}}))
+          .if_nodes_are_even)
+      << "one node is even";
+}
+
+TEST(Place, ReadPlaceLeavesOpenWhatTheLauncherDoesNotSay) {
+  const KnownPlace known = read_place({}, fake_environment(kOpenMpi));
+  EXPECT_EQ(known.rank, 3);
+  EXPECT_EQ(known.world_size, 4);
+  EXPECT_EQ(known.local_rank, 1);
+  EXPECT_EQ(known.local_world_size, 2);
+  EXPECT_EQ(known.node, std::nullopt);
+  const KnownPlace bare = read_place({}, fake_environment({{"RANK", "1"}, {"WORLD_SIZE", "5"}}));
+  EXPECT_EQ(bare.local_rank, std::nullopt);
+  EXPECT_EQ(bare.local_world_size, std::nullopt);
+  const KnownPlace alone = read_place({}, fake_environment({}));
+  EXPECT_EQ(alone.world_size, 1);
+  EXPECT_EQ(alone.node, 0);
+}
+
 }  // namespace
 }  // namespace ranklog

@@ -68,6 +68,8 @@ class LocalRanks {
   LocalRanks(const LaunchPlan& plan, char** argv) : plan_(plan), argv_(argv) {
     const sigset_t set = watched_signals();
     sigprocmask(SIG_BLOCK, &set, &mask_before_);
+    // Where the parent ignored it, that is inherited, and the kernel would keep no child's status.
+    std::signal(SIGCHLD, SIG_DFL);
     sigemptyset(&passed_on_);
   }
 
@@ -125,9 +127,15 @@ class LocalRanks {
   void reap() {
     for (Child& child : children_) {
       int status = 0;
-      if (!child.running || waitpid(child.pid, &status, WNOHANG) != child.pid) continue;
+      if (!child.running) continue;
+      const pid_t ended = waitpid(child.pid, &status, WNOHANG);
+      if (ended == 0 || (ended < 0 && errno != ECHILD)) continue;
       child.running = false;
-      if (WIFSIGNALED(status)) {
+      if (ended < 0) {
+        std::cerr << "ranklog-train: rank " << child.rank << " (pid " << child.pid
+                  << ") has ended, and nobody knows how\n";
+        note_failure(kExitFailed);
+      } else if (WIFSIGNALED(status)) {
         std::cerr << "ranklog-train: rank " << child.rank << " (pid " << child.pid
                   << ") was killed by signal " << WTERMSIG(status) << " (" << strsignal(WTERMSIG(status))
                   << ")\n";
@@ -138,7 +146,11 @@ class LocalRanks {
     }
   }
 
+  // The rank that ends first need not be the one that failed first: others fail because of it, with 1. So a
+  // status that says more replaces that one.
   void note_failure(int status) {
+    const bool says_more = status == kExitUsage || status == kExitDamaged;
+    if (first_failure_ == kExitFailed && says_more) first_failure_ = status;
     if (first_failure_) return;
     first_failure_ = status;
     failed_at_ = Clock::now();

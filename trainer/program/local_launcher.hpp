@@ -18,8 +18,9 @@ struct LaunchPlan {
 // Runs this program once a rank with the same arguments and RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE,
 // GROUP_RANK, MASTER_ADDR and MASTER_PORT set, and waits for all of them. SIGTERM, SIGUSR1 and SIGINT are
 // passed on. When a rank fails, the others are given time to notice and to finish their logs; then they are
-// stopped. Returns the exit status of the rank that failed first, or 0. For a rank that signal s killed that
-// is 1, or 128 + s if this job was sent s.
+// stopped. Returns the exit status of the rank that ended first as failed, or 0; 2 or 5 of another one goes
+// before 1, which may only be its echo. For a rank that signal s killed it is 1, or 128 + s if this job was
+// sent s.
 [[nodiscard]] int run_local_ranks(const LaunchPlan& plan, char** argv);
 
 // Whether this process is one of the ranks that run_local_ranks started.

@@ -7,6 +7,7 @@
 #include "local_launcher.hpp"
 #include "ranklog/schema/error.hpp"
 #include "ranklog/trainer/c10d_communicator.hpp"
+#include "ranklog/trainer/first_line.hpp"
 #include "settings.hpp"
 #include "worker.hpp"
 

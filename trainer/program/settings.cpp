@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "ranklog/schema/naming.hpp"
+#include "ranklog/schema/suggest.hpp"
 
 namespace ranklog {
 namespace {
@@ -32,9 +33,8 @@ constexpr char kFooter[] =
     "again with --resume); Ctrl-C finishes the step and exits with 130, a second Ctrl-C ends at once.\n"
     "\n"
     "Exit status: 0 done; 1 failed, or another rank did or was killed; 2 wrong flags, variables or data, or "
-    "a\n"
-    "data file that cannot be read; 5 the checkpoint to resume from is damaged; 75 preempted, state saved; "
-    "130\n"
+    "no\n"
+    "such data file; 5 the checkpoint to resume from is damaged; 75 preempted, state saved; 130\n"
     "interrupted; 143 (SIGTERM) or 138 (SIGUSR1) stopped before the ranks had met.";
 
 // W&B's guide writes --log_strategy; habit writes --log-strategy. Both are accepted.
@@ -74,15 +74,6 @@ std::string require_finite(const std::string& text) {
   if (CLI::detail::lexical_cast(text, value) && !std::isfinite(value))
     return text + " is not a finite number";
   return {};
-}
-
-bool is_close(std::string_view given, std::string_view known) {
-  if (given.size() > 2 && known.substr(0, given.size()) == given) return true;
-  const auto front = std::mismatch(given.begin(), given.end(), known.begin(), known.end());
-  const auto back = std::mismatch(given.rbegin(), given.rend(), known.rbegin(), known.rend());
-  const auto same = static_cast<std::size_t>((front.first - given.begin()) + (back.first - given.rbegin()));
-  const std::size_t longer = std::max(given.size(), known.size());
-  return same + 2 >= longer && same * 2 >= longer;  // one slip, or two letters swapped
 }
 
 class SettingsParser {
@@ -175,7 +166,10 @@ class SettingsParser {
            "epochs from one to the next; 0: only when preempted", kGroup)
         ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000}))
         ->type_name("N");
-    option("keep", t.keep, "how many of the newest are kept; 0: all", kGroup)
+    option("keep", t.keep,
+           "how many of the newest are kept; 0: all. The removal of others is recorded in the log, and "
+           "those that were not uploaded before are then missing among the artifact's versions",
+           kGroup)
         ->check(CLI::Range(0, 1'000'000))
         ->type_name("N");
     app_.add_flag("--resume", settings_.resume,
@@ -188,7 +182,7 @@ class SettingsParser {
     constexpr char kGroup[] = "Ranks";
     option("nproc_per_node", settings_.nproc_per_node,
            "start so many ranks on this machine and wait for them", kGroup)
-        ->check(CLI::Range(1, 100'000))
+        ->check(CLI::Range(1, 1024))
         ->type_name("N");
     option("nnodes", settings_.nnodes, "machines in the job", kGroup)
         ->check(CLI::Range(1, 100'000))
@@ -222,14 +216,17 @@ class SettingsParser {
     const auto flag = std::find_if(unexpected.begin(), unexpected.end(),
                                    [](const std::string& text) { return text.rfind("--", 0) == 0; });
     if (flag == unexpected.end()) return "unexpected argument '" + unexpected.front() + "'";
-    const std::string name = flag->substr(2, flag->find('=') - 2);
-    for (const CLI::Option* known : app_.get_options()) {
-      for (const std::string& candidate : known->get_lnames()) {
-        if (is_close(name, candidate))
-          return "unknown flag --" + name + "; did you mean --" + candidate + "?";
+    const std::string name = flag->substr(0, flag->find('='));
+    const char other_spelling = name.find('-', 2) == std::string::npos ? '-' : '_';
+    std::vector<std::string> known;
+    for (const CLI::Option* option : app_.get_options()) {
+      for (const std::string& flag_name : option->get_lnames()) {
+        if (flag_name.find(other_spelling) == std::string::npos) known.push_back("--" + flag_name);
       }
     }
-    return "unknown flag --" + name;
+    const std::string unknown = "unknown flag " + name;
+    const std::string hint = hint_for_flag(unknown, known);
+    return hint.empty() ? unknown : unknown + "; " + hint;
   }
 
   static ParsedSettings usage_error(const std::string& what) {
@@ -245,10 +242,6 @@ class SettingsParser {
 };
 
 }  // namespace
-
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
-}
 
 ParsedSettings parse_settings(int argc, const char* const* argv, const EnvLookup& environment) {
   return SettingsParser(environment).parse(argc, argv);

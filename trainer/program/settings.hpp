@@ -24,6 +24,11 @@ struct Settings {
   bool resume = false;
   std::chrono::milliseconds timeout{std::chrono::seconds(300)};
 
+  // --resume begins a run that is not there; what RANKLOG_RESUME and the launcher wish is looked up later.
+  [[nodiscard]] std::optional<Resume> resume_wish() const {
+    return resume ? std::optional(Resume::kIfThere) : std::nullopt;
+  }
+
   // Starting the ranks of this node.
   std::optional<int> nproc_per_node;
   int nnodes = 1;
@@ -38,9 +43,6 @@ struct ParsedSettings {
   std::optional<Settings> settings;
   int exit_status = 0;
 };
-
-// Of what an exception of a library says; LibTorch adds a stack trace below.
-[[nodiscard]] std::string first_line(const std::string& text);
 
 [[nodiscard]] ParsedSettings parse_settings(int argc, const char* const* argv, const EnvLookup& environment);
 

@@ -8,51 +8,24 @@
 
 #include "c10d_access.hpp"
 #include "c10d_compat.hpp"
+#include "c10d_key_store.hpp"
+#include "launch_seat.hpp"
 #include "network.hpp"
 #include "peer_watch.hpp"
+#include "ranklog/trainer/first_line.hpp"
 #include "ranklog/trainer/in_process_communicator.hpp"
 #include "roster.hpp"
+#include "unix_time.hpp"
 
 namespace ranklog {
 namespace {
 
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
-// c10d's store as a KeyStore. Every failure means that whoever serves it is gone.
-class C10dKeyStore : public KeyStore {
- public:
-  C10dKeyStore(StorePtr store, std::string server) : store_(std::move(store)), server_(std::move(server)) {}
-
-  void set(const std::string& key, const std::string& value) override {
-    ask([&] { store_->set(key, std::vector<std::uint8_t>(value.begin(), value.end())); });
-  }
-  std::optional<std::string> get(const std::string& key) override {
-    return ask([&]() -> std::optional<std::string> {
-      if (!store_->check({key})) return std::nullopt;  // get() itself would wait for the key
-      const std::vector<std::uint8_t> value = store_->get(key);
-      return std::string(value.begin(), value.end());
-    });
-  }
-  std::int64_t add(const std::string& key, std::int64_t amount) override {
-    return ask([&] { return store_->add(key, amount); });
-  }
-  void remove(const std::string& key) override {
-    ask([&] { store_->deleteKey(key); });
-  }
-
- private:
-  template <typename Call>
-  auto ask(Call call) -> decltype(call()) {
-    try {
-      return call();
-    } catch (const std::exception&) {
-      throw Error(ErrorCode::kTimeout, server_ + " is gone");
-    }
-  }
-
-  StorePtr store_;
-  std::string server_;
-};
+// For one call of the store. Not less than a busy machine can need, however short the ranks' own timeout is.
+std::chrono::milliseconds store_limit(const Rendezvous& r) {
+  return std::max(r.timeout, std::chrono::milliseconds(5000));
+}
 
 std::string server_name(const Rendezvous& r) {
   const std::string where = endpoint_name(r.master_addr, r.master_port);
@@ -80,7 +53,25 @@ StorePtr open_store(const Rendezvous& r, bool serve) {
   options.timeout = r.timeout;
   compat::choose_store_server(options);
   StorePtr tcp = c10::make_intrusive<c10d::TCPStore>(r.master_addr, options);
-  return c10::make_intrusive<c10d::PrefixStore>("ranklog/" + std::to_string(r.restart_count), tcp);
+  return c10::make_intrusive<c10d::PrefixStore>("ranklog", tcp);
+}
+
+StorePtr connect_to_store(const Rendezvous& r, bool serve) {
+  const std::string where = endpoint_name(r.master_addr, r.master_port);
+  try {
+    return within(r.timeout,
+                  "whoever listens at " + where +
+                      " does not answer as a c10d store does (another program, or rank 0 is stopped)",
+                  [r, serve] {
+                    StorePtr store = open_store(r, serve);
+                    store->add("hello", 1);  // the first call that waits for an answer
+                    return store;
+                  });
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& e) {
+    throw Error(ErrorCode::kIo, "cannot use the job's store at " + where + ": " + first_line(e.what()));
+  }
 }
 
 StorePtr join_store(const Rendezvous& r) {
@@ -90,75 +81,61 @@ StorePtr join_store(const Rendezvous& r) {
   } else {
     wait_for_listener(r.master_addr, r.master_port, r.timeout);
   }
-  const std::string where = endpoint_name(r.master_addr, r.master_port);
-  try {
-    return within(r.timeout, "whoever listens at " + where + " does not speak as a c10d store does",
-                  [r, serve] {
-                    StorePtr store = open_store(r, serve);
-                    store->add("hello", 1);  // the first call that waits for an answer
-                    return store;
-                  });
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& e) {
-    throw Error(ErrorCode::kIo, "cannot use the job's store at " + where + ": " + e.what());
-  }
+  return connect_to_store(r, serve);
 }
 
-// A port can belong to another job, whose store must not be disturbed: the world size must be the same, and
-// this rank must be free in it.
-void take_seat(KeyStore& keys, const Rendezvous& r) {
-  if (r.rank == 0) keys.set("size", std::to_string(r.size));
-  const auto deadline = std::chrono::steady_clock::now() + r.timeout;
+// The part of the store that this launch has for itself.
+std::string find_launch(const Rendezvous& r, const StorePtr& store) {
+  C10dKeyStore keys(store, server_name(r), store_limit(r));
+  const SeatRequest request{r.rank, r.size, endpoint_name(r.master_addr, r.master_port), r.timeout};
+  if (r.agent_serves_store) return "launch-" + std::to_string(join_launch(keys, request));
+  take_seat(keys, request);
+  return "launch";
+}
+
+StorePtr part_of(const StorePtr& store, const std::string& prefix) {
+  return c10::make_intrusive<c10d::PrefixStore>(prefix, store);
+}
+
+// Before the meeting, so that after it every rank knows whether all are on one host.
+void tell_host(KeyStore& keys, const Rendezvous& r) {
+  const std::string host = own_host_name();
+  if (r.rank == 0) keys.set("host", host);
   PollPause pause;
-  std::optional<std::string> size = keys.get("size");
-  while (!size && std::chrono::steady_clock::now() < deadline) {
+  const auto deadline = std::chrono::steady_clock::now() + r.timeout;
+  while (std::chrono::steady_clock::now() < deadline) {
+    const auto of_rank_zero = keys.get("host");
+    if (of_rank_zero && *of_rank_zero != host) keys.add("other-hosts", 1);
+    if (of_rank_zero) return;
     pause.wait();
-    size = keys.get("size");
-  }
-  const std::string where = endpoint_name(r.master_addr, r.master_port);
-  if (!size) throw Error(ErrorCode::kTimeout, "rank 0 did not come to the job's store at " + where);
-  if (*size != std::to_string(r.size)) {
-    throw Error(ErrorCode::kUsage,
-                "this process was told of " + std::to_string(r.size) + " ranks, but the job at " + where +
-                    " has " + *size,
-                "give every rank the same WORLD_SIZE, and every job a MASTER_PORT of its own");
-  }
-  if (keys.add("seat/" + std::to_string(r.rank), 1) != 1) {
-    throw Error(ErrorCode::kUsage,
-                "rank " + std::to_string(r.rank) + " is already taken in the job at " + where,
-                "give every process a RANK of its own, and every job a MASTER_PORT of its own");
   }
 }
 
-c10::intrusive_ptr<c10d::ProcessGroup> make_group(const Rendezvous& r, const StorePtr& store) {
+std::string address_for_gloo(const Rendezvous& r, bool several_hosts) {
+  std::string address = local_address_towards(r.master_addr, r.master_port);
+  if (!several_hosts || !is_loopback(address)) return address;
+  return address_for_other_hosts(r.master_addr);
+}
+
+// The threads of the calls that build it are left to themselves if a peer goes silent meanwhile.
+c10::intrusive_ptr<c10d::ProcessGroup> make_group(const Rendezvous& r, const StorePtr& store,
+                                                  bool several_hosts) {
   auto options = c10d::ProcessGroupGloo::Options::create(r.timeout);
   options->threads = 2;
-  options->devices.push_back(r.interface.empty()
-                                 ? c10d::ProcessGroupGloo::createDeviceForHostname(
-                                       local_address_towards(r.master_addr, r.master_port))
-                                 : c10d::ProcessGroupGloo::createDeviceForInterface(r.interface));
-  return compat::make_gloo_group(c10::make_intrusive<c10d::PrefixStore>("gloo", store), r.rank, r.size,
-                                 options);
+  options->devices.push_back(
+      r.interface.empty()
+          ? c10d::ProcessGroupGloo::createDeviceForHostname(address_for_gloo(r, several_hosts))
+          : c10d::ProcessGroupGloo::createDeviceForInterface(r.interface));
+  return within(2 * r.timeout, "the ranks did not connect to each other by Gloo",
+                [rank = r.rank, size = r.size, options, part = part_of(store, "gloo")] {
+                  return compat::make_gloo_group(part, rank, size, options);
+                });
 }
 
 class C10dCommunicator : public Communicator {
  public:
-  C10dCommunicator(const Rendezvous& r, const StorePtr& store)
-      : rank_(r.rank),
-        size_(r.size),
-        serves_store_(r.rank == 0 && !r.agent_serves_store),
-        timeout_(r.timeout),
-        keys_(store, server_name(r)),
-        roster_(keys_, r.rank, r.size) {
-    take_seat(keys_, r);
-    roster_.meet("start", timeout_,
-                 "check that every rank is started, and reaches MASTER_ADDR:MASTER_PORT " +
-                     endpoint_name(r.master_addr, r.master_port));
-    watch_ = std::make_unique<PeerWatch>(std::make_unique<C10dKeyStore>(open_store(r, false), server_name(r)),
-                                         rank_, size_, r.patience, r.when_stuck);
-    collectively([&] { group_ = make_group(r, store); });
-  }
+  C10dCommunicator(const Rendezvous& r, const StorePtr& whole_store)
+      : C10dCommunicator(r, whole_store, find_launch(r, whole_store)) {}
 
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return size_; }
@@ -173,6 +150,10 @@ class C10dCommunicator : public Communicator {
     collectively([&] { group_->barrier()->wait(); });
     passage.left_ns = unix_time_ns();
     return passage;
+  }
+
+  void await_rank_zero(std::string_view label, std::chrono::milliseconds limit) override {
+    roster_.await_rank_zero(label, limit, timeout_);
   }
 
   std::string broadcast(const std::string& of_rank_zero) override {
@@ -203,6 +184,7 @@ class C10dCommunicator : public Communicator {
   }
 
   void report_failure(const std::string& what) noexcept override {
+    keys_.set_limit(kFarewellLimit);
     try {
       roster_.note_failure("rank " + std::to_string(rank_) + " failed: " + what);
     } catch (...) {  // the store is gone, and with it rank 0: the others know
@@ -212,22 +194,25 @@ class C10dCommunicator : public Communicator {
 
   void leave(std::chrono::milliseconds limit) noexcept override {
     watch_.reset();
+    keys_.set_limit(limit);
     try {
       roster_.leave(serves_store_, limit);
     } catch (...) {  // rank 0 did not wait for us: nothing is left to do here
     }
   }
 
+  // what: in c10d's or Gloo's words.
   [[nodiscard]] Error explain(const std::string& what) {
     constexpr std::chrono::milliseconds kRollCallTime{5000};
     try {
       if (const auto known = roster_.failure()) return {ErrorCode::kTimeout, *known};
       const std::vector<int> silent = roster_.call_roll(std::min(kRollCallTime, timeout_));
       if (const auto known = roster_.failure()) return {ErrorCode::kTimeout, *known};
-      const std::string news = silent.empty() ? "a collective failed although every rank answers: " + what
-                                              : name_ranks(silent) + (silent.size() == 1 ? " is" : " are") +
-                                                    " gone (killed, or cut off): no sign of life within " +
-                                                    name_duration(std::min(kRollCallTime, timeout_));
+      const std::string news = silent.empty()
+                                   ? "a collective failed although every rank answers: " + first_line(what)
+                                   : name_ranks(silent) + (silent.size() == 1 ? " is" : " are") +
+                                         " gone (killed, or cut off): no sign of life within " +
+                                         name_duration(std::min(kRollCallTime, timeout_));
       roster_.note_failure(news);
       return {ErrorCode::kTimeout, roster_.failure().value_or(news)};
     } catch (const Error& e) {  // the store is gone, too
@@ -236,6 +221,27 @@ class C10dCommunicator : public Communicator {
   }
 
  private:
+  C10dCommunicator(const Rendezvous& r, const StorePtr& whole_store, const std::string& launch)
+      : rank_(r.rank),
+        size_(r.size),
+        serves_store_(r.rank == 0 && !r.agent_serves_store),
+        timeout_(r.timeout),
+        keys_(part_of(whole_store, launch), server_name(r), store_limit(r)),
+        roster_(keys_, r.rank, r.size) {
+    tell_host(keys_, r);
+    roster_.meet("start", timeout_,
+                 "check that every rank is started, and reaches MASTER_ADDR:MASTER_PORT " +
+                     endpoint_name(r.master_addr, r.master_port));
+    const bool several_hosts = keys_.add("other-hosts", 0) > 0;
+    watch_ = std::make_unique<PeerWatch>(
+        std::make_unique<C10dKeyStore>(part_of(connect_to_store(r, false), launch), server_name(r),
+                                       store_limit(r)),
+        rank_, size_, r.patience, r.when_stuck);
+    collectively([&] { group_ = make_group(r, part_of(whole_store, launch), several_hosts); });
+  }
+
+  static constexpr std::chrono::milliseconds kFarewellLimit{5000};
+
   template <typename Call>
   void collectively(Call call) {
     try {

@@ -46,7 +46,8 @@ std::vector<Entry> list_newest_first(const fs::path& checkpoints) {
   std::vector<Entry> entries;
   std::error_code problem;
   for (const fs::directory_entry& item : fs::directory_iterator(checkpoints, problem)) {
-    if (auto entry = parse_entry(item.path())) entries.push_back(std::move(*entry));
+    auto entry = parse_entry(item.path());
+    if (entry && item.is_directory(problem)) entries.push_back(std::move(*entry));
   }
   if (problem && problem != std::errc::no_such_file_or_directory) {
     throw Error(ErrorCode::kIo, "cannot list '" + checkpoints.string() + "': " + problem.message());
@@ -61,13 +62,18 @@ bool is_published(const Entry& entry) {
   return fs::exists(entry.folder / kManifestName);
 }
 
-// Also the folders above it: the experiment's may be new.
+[[noreturn]] void fail_to_make(const fs::path& folder, const std::error_code& problem) {
+  throw Error(ErrorCode::kIo, "cannot make the folder '" + folder.string() + "': " + problem.message());
+}
+
+// Also the folders above it, as the experiment's may be new; each is durable when its parent is synced.
 void make_folder(const fs::path& folder) {
   std::error_code problem;
-  fs::create_directories(folder, problem);
-  if (problem) {
-    throw Error(ErrorCode::kIo, "cannot make the folder '" + folder.string() + "': " + problem.message());
-  }
+  if (fs::is_directory(folder, problem)) return;
+  if (folder.has_parent_path()) make_folder(folder.parent_path());
+  fs::create_directory(folder, problem);
+  if (problem) fail_to_make(folder, problem);
+  sync_folder(folder.has_parent_path() ? folder.parent_path() : fs::path("."));
 }
 
 fs::path make_step_folder(const fs::path& checkpoints, std::int64_t step) {
@@ -76,9 +82,7 @@ fs::path make_step_folder(const fs::path& checkpoints, std::int64_t step) {
     const fs::path folder = checkpoints / folder_name(step, number);
     std::error_code problem;
     if (fs::create_directory(folder, problem)) return folder;
-    if (problem) {
-      throw Error(ErrorCode::kIo, "cannot make the folder '" + folder.string() + "': " + problem.message());
-    }
+    if (problem) fail_to_make(folder, problem);
   }
 }
 
@@ -151,6 +155,10 @@ NewestCheckpoint find_newest_checkpoint(const fs::path& checkpoints) {
       return newest;
     } catch (const Error& e) {
       newest.skipped.emplace_back(e.what());
+      // What another version wrote, or what cannot be read just now, may be whole.
+      if (e.code() == ErrorCode::kDamaged || e.code() == ErrorCode::kNotFound) {
+        newest.damaged.push_back(entry.folder);
+      }
     }
   }
   return newest;
@@ -164,20 +172,73 @@ void remove_unpublished_checkpoints(const fs::path& checkpoints) {
   }
 }
 
-std::vector<std::string> retain_newest_checkpoints(const fs::path& checkpoints, int keep) {
-  std::vector<Entry> published = list_newest_first(checkpoints);
-  std::erase_if(published, [](const Entry& entry) { return !is_published(entry); });
-  std::vector<std::string> removed;
-  while (published.size() > static_cast<std::size_t>(std::max(keep, 1))) {
-    const fs::path folder = published.back().folder;
-    published.pop_back();
-    std::error_code problem;
-    fs::remove(folder / kManifestName, problem);
-    if (problem) continue;  // still whole; tried again next time
-    fs::remove_all(folder, problem);
-    removed.push_back(folder.filename().string());
+std::vector<std::string> list_published_checkpoints(const fs::path& checkpoints) {
+  std::vector<std::string> names;
+  for (const Entry& entry : list_newest_first(checkpoints)) {
+    if (is_published(entry)) names.push_back(entry.folder.filename().string());
   }
-  return removed;
+  return names;
+}
+
+void retire_damaged_checkpoint(const fs::path& folder) noexcept {
+  const std::string name = "damaged-" + folder.filename().string();
+  std::error_code problem;
+  fs::path retired = folder.parent_path() / name;
+  for (int number = 2; fs::exists(retired, problem); ++number) {
+    retired = folder.parent_path() / (name + "." + std::to_string(number));
+  }
+  fs::rename(folder, retired, problem);  // if it stays, it is skipped once more
+}
+
+bool remove_checkpoint(const fs::path& folder) noexcept {
+  std::error_code problem;
+  fs::remove(folder / kManifestName, problem);
+  if (problem) return false;
+  fs::remove_all(folder, problem);  // a remainder is removed at the next resume
+  return true;
+}
+
+CheckpointRetention::CheckpointRetention(fs::path checkpoints, int keep, const fs::path& base)
+    : checkpoints_(std::move(checkpoints)), keep_(static_cast<std::size_t>(std::max(keep, 0))) {
+  if (!base.empty()) whole_.insert(base.filename().string());
+}
+
+void CheckpointRetention::published(const Checkpoint& checkpoint) {
+  newest_ = checkpoint.folder.filename().string();
+  whole_.insert(newest_);
+}
+
+bool CheckpointRetention::is_whole(const std::string& name) {
+  if (whole_.contains(name)) return true;
+  try {
+    (void)open_checkpoint(checkpoints_ / name);
+  } catch (const Error&) {
+    return false;
+  }
+  whole_.insert(name);
+  return true;
+}
+
+std::vector<fs::path> CheckpointRetention::surplus() {
+  std::vector<fs::path> surplus;
+  if (keep_ == 0 || newest_.empty()) return surplus;
+  std::vector<std::string> names = list_published_checkpoints(checkpoints_);
+  names.erase(names.begin(), std::find(names.begin(), names.end(), newest_));
+  // Those that are known come first: they leave room for the others, or none.
+  const auto is_known = [this](const std::string& name) { return whole_.contains(name); };
+  const auto known = static_cast<std::size_t>(std::count_if(names.begin(), names.end(), is_known));
+  std::size_t room_for_known = std::min(known, keep_);
+  std::size_t room_for_others = keep_ - room_for_known;
+  for (const std::string& name : names) {
+    std::size_t& room = is_known(name) ? room_for_known : room_for_others;
+    if (room == 0) {
+      surplus.push_back(checkpoints_ / name);
+    } else if (is_whole(name)) {
+      --room;
+    }
+  }
+  std::reverse(surplus.begin(), surplus.end());
+  return surplus;
 }
 
 }  // namespace ranklog

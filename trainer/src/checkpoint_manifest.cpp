@@ -40,6 +40,7 @@ std::string write_manifest(const CheckpointManifest& manifest) {
                      {"time_ns", manifest.time_ns},
                      {"metrics", metrics},
                      {"ranks_without_durable_log", manifest.ranks_without_durable_log},
+                     {"aliases", manifest.aliases},
                      {"files", files}};
   return json.dump(2) + "\n";
 }
@@ -58,6 +59,7 @@ CheckpointManifest parse_manifest(std::string_view text) {
     json.at("time_ns").get_to(manifest.time_ns);
     for (const auto& [name, value] : json.at("metrics").items()) value.get_to(manifest.metrics[name]);
     json.at("ranks_without_durable_log").get_to(manifest.ranks_without_durable_log);
+    manifest.aliases = json.value("aliases", std::vector<std::string>{});
     for (const Json& file : json.at("files")) manifest.files.push_back(file_from(file));
     return manifest;
   } catch (const Json::exception& e) {

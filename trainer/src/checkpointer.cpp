@@ -1,18 +1,21 @@
 #include "ranklog/trainer/checkpointer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "ranklog/schema/naming.hpp"
-#include "roster.hpp"
+#include "unix_time.hpp"
 
 namespace ranklog {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kModelFile[] = "model.pt";
+std::string path_in_experiment(const std::string& folder_name) {
+  return std::string(kCheckpointsFolderName) + "/" + folder_name;
+}
 
 }  // namespace
 
@@ -25,11 +28,13 @@ BarrierPassage logged_barrier(Communicator& communicator, Writer& log, const std
 }
 
 Checkpointer::Checkpointer(Communicator& communicator, Writer& log, CheckpointPolicy policy)
-    : communicator_(communicator), log_(log), policy_(std::move(policy)) {}
+    : communicator_(communicator),
+      log_(log),
+      policy_(std::move(policy)),
+      retention_(policy_.folder, policy_.keep, policy_.base) {}
 
 void Checkpointer::save(CheckpointManifest about,
-                        const std::function<void(const CheckpointWriter::Sink&)>& write_model,
-                        const std::vector<std::string>& aliases) {
+                        const std::function<void(const CheckpointWriter::Sink&)>& write_model) {
   const std::string label = "checkpoint step " + std::to_string(about.step);
   about.ranks_without_durable_log = flush_logs();
   about.world_size = communicator_.size();
@@ -38,16 +43,23 @@ void Checkpointer::save(CheckpointManifest about,
   std::optional<Checkpoint> published;
   if (communicator_.rank() == 0) {
     CheckpointWriter writer(policy_.folder, about.step);
-    writer.write_file(kModelFile, write_model);
+    writer.write_file(kModelFileName, write_model);
     published = writer.publish(about);
   }
-  newest_ = communicator_.broadcast(published ? std::string(kCheckpointsFolderName) + "/" +
-                                                    published->folder.filename().string() + "/" + kModelFile
-                                              : "");
+  communicator_.await_rank_zero(label, std::max(policy_.write_limit, communicator_.timeout()));
   logged_barrier(communicator_, log_, label + " published", about.step);
+  newest_ = communicator_.broadcast(
+      published ? path_in_experiment(published->folder.filename().string()) + "/" + kModelFileName : "");
   record(about);
-  if (published) record_artifact(*published, aliases);
-  if (published) retain();
+  if (!published) return;
+  record_artifact(*published);
+  retention_.published(*published);
+  retain();
+}
+
+void Checkpointer::record_earlier(const std::vector<std::string>& names) {
+  if (communicator_.rank() != 0) return;
+  for (const std::string& name : names) record_artifact(open_checkpoint(policy_.folder / name));
 }
 
 // Tells which ranks' logs are not on their disks.
@@ -66,7 +78,7 @@ void Checkpointer::record(const CheckpointManifest& about) {
   log_.event("checkpoint", details.dump(), about.step);
 }
 
-void Checkpointer::record_artifact(const Checkpoint& checkpoint, const std::vector<std::string>& aliases) {
+void Checkpointer::record_artifact(const Checkpoint& checkpoint) {
   if (!log_.enabled()) return;
   const CheckpointManifest& manifest = checkpoint.manifest;
   Json metadata = {{"epoch", manifest.epoch}, {"step", manifest.step}, {"world_size", manifest.world_size}};
@@ -77,15 +89,18 @@ void Checkpointer::record_artifact(const Checkpoint& checkpoint, const std::vect
   ArtifactBuilder artifact = log_.artifact(policy_.artifact, "model");
   artifact.add_digested_file(checkpoint.file(file.name), file.name, file.digests.size, file.digests.md5,
                              file.digests.sha256);
-  for (const std::string& alias : aliases) artifact.alias(alias);
+  for (const std::string& alias : manifest.aliases) artifact.alias(alias);
   artifact.metadata_json(metadata.dump()).step(manifest.step).commit();
 }
 
+// Told before it is done: a file that is missing later is then never a riddle.
 void Checkpointer::retain() {
-  if (policy_.keep <= 0) return;
-  for (const std::string& name : retain_newest_checkpoints(policy_.folder, policy_.keep)) {
-    const Json details = {{"path", std::string(kCheckpointsFolderName) + "/" + name}};
+  for (const std::filesystem::path& folder : retention_.surplus()) {
+    const Json details = {{"path", path_in_experiment(folder.filename().string())},
+                          {"artifact", policy_.artifact},
+                          {"reason", "keep"}};
     log_.event("checkpoint-removed", details.dump());
+    remove_checkpoint(folder);
   }
 }
 

@@ -37,8 +37,7 @@ class TimedAllReduce : public c10d::CommHookInterface {
   Clock::time_point& handed_over_;
 };
 
-// Buckets in reverse order of the parameters, because backward finishes the last layers first. The layout
-// stays as it is for the whole run: sums are then added up in the same order after a resume.
+// Buckets in reverse order of the parameters, because backward finishes the last layers first.
 std::unique_ptr<c10d::Reducer> make_reducer(const std::vector<at::Tensor>& parameters,
                                             const GroupPtr& group) {
   const std::size_t first = c10d::kDefaultFirstBucketBytes;
@@ -90,6 +89,22 @@ struct DataParallel::Impl {
     for (at::Tensor& tensor : state) take_over(tensor);
   }
 
+  // After its first backward the Reducer wants to lay out the buckets once more, in the order in which the
+  // gradients came; until then it notes each gradient of each step, for ever. It gets its way here, with a
+  // backward whose order depends on nothing but the parameters: so the layout is the same in every launch,
+  // and sums are added up in the same order after a resume.
+  void settle_buckets() {
+    torch::Tensor nothing = torch::zeros({});
+    for (const at::Tensor& parameter : parameters) nothing = nothing + parameter.sum() * 0;
+    collectively([&] {
+      reducer->prepare_for_forward();
+      reducer->prepare_for_backward({nothing});
+      nothing.backward();
+      reducer->rebuild_buckets();
+    });
+    for (at::Tensor& parameter : parameters) parameter.mutable_grad() = at::Tensor();
+  }
+
   void take_over(at::Tensor& tensor) {
     at::Tensor bytes = tensor.detach().contiguous();
     const std::string zero =
@@ -119,6 +134,7 @@ DataParallel::DataParallel(std::shared_ptr<torch::nn::Module> module, Communicat
   if (!impl_->group) return;
   impl_->reducer = make_reducer(impl_->parameters, impl_->group);
   impl_->reducer->register_comm_hook(std::make_unique<TimedAllReduce>(impl_->group, impl_->handed_over));
+  impl_->settle_buckets();
 }
 
 DataParallel::~DataParallel() = default;

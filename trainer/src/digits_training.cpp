@@ -100,38 +100,70 @@ torch::optim::SGD make_optimizer(const DigitsModel& model, const TrainingOptions
                            torch::optim::SGDOptions(options.learning_rate).momentum(options.momentum));
 }
 
+// "checkpoints/step-00000400/model.pt"; empty for an empty path.
+std::string path_in_experiment(const std::filesystem::path& model_file) {
+  if (model_file.empty()) return {};
+  return model_file.lexically_relative(model_file.parent_path().parent_path().parent_path()).generic_string();
+}
+
+struct Evaluation {
+  std::optional<double> own;  // accuracy of this rank's share; empty if it has no image
+  double all = 0;
+};
+
+// A collective call.
+Evaluation evaluate(DigitsModel& model, const Batch& share, Communicator& communicator) {
+  const torch::NoGradGuard no_grad;
+  const auto count = static_cast<double>(share.labels.size(0));
+  double right = 0;
+  if (count > 0) right = model.forward(share.images).argmax(1).eq(share.labels).sum().item<double>();
+  std::array<double, 2> sums{right, count};
+  communicator.all_reduce_sum(std::span<double>(sums));
+  return {count > 0 ? std::optional(right / count) : std::nullopt, sums[1] > 0 ? sums[0] / sums[1] : 0};
+}
+
+DistributedSampler make_sampler(const TrainingOptions& options, const DigitsSplit& data,
+                                const Communicator& communicator) {
+  return {data.train.size(), static_cast<std::size_t>(options.batch_size), communicator.size(), options.seed};
+}
+
 class DigitsTraining {
  public:
-  DigitsTraining(const TrainingOptions& options, const DigitsSplit& data, const std::filesystem::path& folder,
-                 Communicator& communicator, Writer& log, const TrainingHooks& hooks)
+  DigitsTraining(const TrainingOptions& options, const DigitsSplit& data, const ResumePlan& resume,
+                 const std::filesystem::path& folder, Communicator& communicator, Writer& log,
+                 const TrainingHooks& hooks)
       : options_(options),
         data_(data),
         communicator_(communicator),
         log_(log),
         hooks_(hooks),
-        sampler_(data.train.size(), static_cast<std::size_t>(options.batch_size), communicator.size(),
-                 options.seed),
+        sampler_(make_sampler(options, data, communicator)),
         test_share_(make_share(data.test, communicator.rank(), communicator.size())),
         model_(make_model(options.seed, communicator.rank())),
         optimizer_(make_optimizer(*model_, options)),
         checkpointer_(communicator, log,
                       {folder / kCheckpointsFolderName, artifact_name(log.identity().experiment + "-model"),
-                       options.keep}) {}
+                       options.keep, resume.model_file.parent_path()}) {}
 
   TrainingResult run(const ResumePlan& resume) {
     if (!resume.model_file.empty()) load(resume);
+    checkpointer_.record_earlier(resume.unrecorded);
     DataParallel parallel(model_, communicator_);
     logged_barrier(communicator_, log_, "first step", step_);
-    while (step_ < options_.epochs * sampler_.steps_per_epoch() && stop_ == StopRequest::kNone) {
+    if (all_done()) test_accuracy_ = evaluate(*model_, test_share_, communicator_).all;
+    while (!all_done() && stop_ == StopRequest::kNone) {
       train_step(parallel);
       if (step_ % sampler_.steps_per_epoch() == 0) finish_epoch();
     }
+    if (all_done()) stop_ = StopRequest::kNone;  // there was nothing left to be stopped
     if (stop_ == StopRequest::kPreempt && saved_step_ != step_) save({});
     logged_barrier(communicator_, log_, "end", step_);
-    return {stop_, step_, epochs_done(), test_accuracy_, checkpointer_.newest()};
+    return {stop_, step_, epochs_done(), test_accuracy_,
+            checkpointer_.newest().empty() ? path_in_experiment(resume.model_file) : checkpointer_.newest()};
   }
 
  private:
+  [[nodiscard]] bool all_done() const { return step_ >= options_.epochs * sampler_.steps_per_epoch(); }
   [[nodiscard]] std::int64_t epochs_done() const { return step_ / sampler_.steps_per_epoch(); }
 
   void load(const ResumePlan& resume) {
@@ -181,9 +213,11 @@ class DigitsTraining {
   }
 
   void finish_epoch() {
-    const double own_accuracy = evaluate();
+    const Evaluation evaluation = evaluate(*model_, test_share_, communicator_);
+    test_accuracy_ = evaluation.all;
     const std::int64_t epoch = epochs_done();
-    log_.log(step_ - 1, {{"epoch", epoch}, {"accuracy", own_accuracy}});
+    log_.log(step_ - 1, {{"epoch", epoch}});
+    if (evaluation.own) log_.log(step_ - 1, {{"accuracy", *evaluation.own}});
     if (communicator_.rank() == 0) log_.log(step_ - 1, {{"test_accuracy", test_accuracy_}});
     const bool last = epoch == options_.epochs;
     if (options_.checkpoint_interval > 0 && (last || epoch % options_.checkpoint_interval == 0))
@@ -191,20 +225,6 @@ class DigitsTraining {
     tell_progress(epoch);
     epoch_loss_ = 0;
     epoch_steps_ = 0;
-  }
-
-  // Returns this rank's accuracy; test_accuracy_ becomes that of all.
-  double evaluate() {
-    const torch::NoGradGuard no_grad;
-    const auto count = static_cast<double>(test_share_.labels.size(0));
-    double right = 0;
-    if (count > 0) {
-      right = model_->forward(test_share_.images).argmax(1).eq(test_share_.labels).sum().item<double>();
-    }
-    std::array<double, 2> sums{right, count};
-    communicator_.all_reduce_sum(std::span<double>(sums));
-    test_accuracy_ = sums[1] > 0 ? sums[0] / sums[1] : 0;
-    return count > 0 ? right / count : 0;
   }
 
   std::vector<std::string> aliases() {
@@ -228,12 +248,10 @@ class DigitsTraining {
     about.step = step_;
     about.epoch = epochs_done();
     if (!aliases.empty()) about.metrics["accuracy"] = test_accuracy_;
-    checkpointer_.save(
-        about,
-        [&](const CheckpointWriter::Sink& sink) {
-          write_training_state(*model_, optimizer_, progress, sink);
-        },
-        aliases);
+    about.aliases = aliases;
+    checkpointer_.save(about, [&](const CheckpointWriter::Sink& sink) {
+      write_training_state(*model_, optimizer_, progress, sink);
+    });
     saved_step_ = step_;
   }
 
@@ -276,8 +294,7 @@ class DigitsTraining {
 
 void check_training(const TrainingOptions& options, const DigitsSplit& data, const ResumePlan& resume,
                     const Communicator& communicator) {
-  const DistributedSampler sampler(data.train.size(), static_cast<std::size_t>(options.batch_size),
-                                   communicator.size(), options.seed);
+  const DistributedSampler sampler = make_sampler(options, data, communicator);
   const auto model = make_model(options.seed, communicator.rank());
   torch::optim::SGD optimizer = make_optimizer(*model, options);
   if (resume.model_file.empty()) return;
@@ -288,7 +305,19 @@ TrainingResult train_digits(const TrainingOptions& options, const DigitsSplit& d
                             const std::filesystem::path& folder, Communicator& communicator, Writer& log,
                             const TrainingHooks& hooks) {
   torch::set_num_threads(1);  // ranks share the cores
-  return DigitsTraining(options, data, folder, communicator, log, hooks).run(resume);
+  return DigitsTraining(options, data, resume, folder, communicator, log, hooks).run(resume);
+}
+
+std::optional<TrainingResult> completed_training(const TrainingOptions& options, const DigitsSplit& data,
+                                                 const ResumePlan& resume, Communicator& communicator) {
+  const std::int64_t per_epoch = make_sampler(options, data, communicator).steps_per_epoch();
+  if (resume.model_file.empty() || resume.step < options.epochs * per_epoch) return std::nullopt;
+  const auto model = make_model(options.seed, communicator.rank());
+  torch::optim::SGD optimizer = make_optimizer(*model, options);
+  const TrainingProgress progress = read_training_state(resume.model_file, *model, optimizer);
+  const Batch share = make_share(data.test, communicator.rank(), communicator.size());
+  return TrainingResult{StopRequest::kNone, progress.step, progress.step / per_epoch,
+                        evaluate(*model, share, communicator).all, path_in_experiment(resume.model_file)};
 }
 
 std::string libtorch_version() {

@@ -4,6 +4,7 @@
 
 #include "key_store.hpp"
 #include "roster.hpp"
+#include "unix_time.hpp"
 
 namespace ranklog {
 namespace {
@@ -24,6 +25,10 @@ class InProcessCommunicator : public Communicator {
     roster_.meet(label, timeout);
     passage.left_ns = unix_time_ns();
     return passage;
+  }
+
+  void await_rank_zero(std::string_view label, std::chrono::milliseconds limit) override {
+    roster_.await_rank_zero(label, limit, timeout_);
   }
 
   std::string broadcast(const std::string& of_rank_zero) override { return exchange(of_rank_zero).front(); }

@@ -21,6 +21,8 @@ class KeyStore {
   // Returns the new value. A key that does not exist counts as 0.
   virtual std::int64_t add(const std::string& key, std::int64_t amount) = 0;
   virtual void remove(const std::string& key) = 0;
+  // From another thread: a call that waits, and every later one, ends with an Error.
+  virtual void give_up() {}
 };
 
 // Of one process. Threads: any.

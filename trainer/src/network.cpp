@@ -1,6 +1,8 @@
 #include "network.hpp"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -9,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "file_descriptor.hpp"
@@ -70,6 +73,40 @@ int try_to_bind(std::uint16_t port, FileDescriptor& fd) {
   return ::listen(fd.get(), 1) == 0 ? 0 : errno;
 }
 
+std::optional<std::string> numeric_text(const sockaddr* address, socklen_t size) {
+  std::array<char, NI_MAXHOST> text{};
+  const int status = ::getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+  return status == 0 ? std::optional<std::string>(text.data()) : std::nullopt;
+}
+
+// From which of this machine's addresses packets there would come; empty and errno where no route leads.
+std::optional<std::string> source_address(const addrinfo& towards) {
+  const FileDescriptor fd(::socket(towards.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage local{};
+  socklen_t size = sizeof local;
+  auto* generic = reinterpret_cast<sockaddr*>(&local);
+  if (!fd || ::connect(fd.get(), towards.ai_addr, towards.ai_addrlen) != 0 ||
+      ::getsockname(fd.get(), generic, &size) != 0) {
+    return std::nullopt;
+  }
+  return numeric_text(generic, size);
+}
+
+// For clusters without a route to the outside. Empty where there is more than one IPv4 address, or none.
+std::optional<std::string> only_address_of_interfaces() {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return std::nullopt;
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, &freeifaddrs);
+  std::optional<std::string> only;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != AF_INET) continue;
+    if ((entry->ifa_flags & IFF_UP) == 0 || (entry->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    if (only) return std::nullopt;
+    only = numeric_text(entry->ifa_addr, sizeof(sockaddr_in));
+  }
+  return only;
+}
+
 }  // namespace
 
 std::string endpoint_name(const std::string& host, std::uint16_t port) {
@@ -121,20 +158,36 @@ std::string local_address_towards(const std::string& host, std::uint16_t port) {
   const AddressList addresses = resolve(host, port);
   int problem = EADDRNOTAVAIL;
   for (const addrinfo* a = addresses.get(); a != nullptr; a = a->ai_next) {
-    const FileDescriptor fd(::socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    sockaddr_storage local{};
-    socklen_t size = sizeof local;
-    std::array<char, NI_MAXHOST> text{};
-    if (fd && ::connect(fd.get(), a->ai_addr, a->ai_addrlen) == 0 &&
-        ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&local), &size) == 0 &&
-        ::getnameinfo(reinterpret_cast<sockaddr*>(&local), size, text.data(), text.size(), nullptr, 0,
-                      NI_NUMERICHOST) == 0) {
-      return text.data();
-    }
+    if (auto address = source_address(*a)) return *address;
     problem = errno;
   }
   throw Error(ErrorCode::kIo, "no route leads to MASTER_ADDR '" + host + "': " + errno_text(problem),
               "name this machine's interface in GLOO_SOCKET_IFNAME");
+}
+
+bool is_loopback(const std::string& numeric_address) {
+  return numeric_address.starts_with("127.") || numeric_address == "::1" ||
+         numeric_address.starts_with("::ffff:127.");
+}
+
+std::string address_for_other_hosts(const std::string& host) {
+  // Addresses of documentation (RFC 5737, 3849), which belong to nobody: the way there is the way out.
+  for (const char* outside : {"192.0.2.1", "2001:db8::1"}) {
+    const AddressList addresses = resolve(outside, 9);
+    const auto address = source_address(*addresses);
+    if (address && !is_loopback(*address)) return *address;
+  }
+  if (const auto only = only_address_of_interfaces()) return *only;
+  throw Error(
+      ErrorCode::kIo,
+      "MASTER_ADDR '" + host + "' leads to this machine's loopback, where other hosts cannot reach it",
+      "name the interface towards the other hosts in GLOO_SOCKET_IFNAME, or correct /etc/hosts");
+}
+
+std::string own_host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "";
+  return name.data();
 }
 
 }  // namespace ranklog

@@ -23,4 +23,13 @@ void wait_for_listener(const std::string& host, std::uint16_t port, std::chrono:
 // us. No packet is sent. Throws Error (kUsage) for a name that does not resolve, (kIo) where no route leads.
 [[nodiscard]] std::string local_address_towards(const std::string& host, std::uint16_t port);
 
+[[nodiscard]] bool is_loopback(const std::string& numeric_address);
+
+// A numeric address of this machine that other hosts can reach, for where the route to `host` is the loopback
+// (Debian's /etc/hosts gives a machine's own name 127.0.1.1). Throws Error (kIo) with the remedy if there is
+// none to be found.
+[[nodiscard]] std::string address_for_other_hosts(const std::string& host);
+
+[[nodiscard]] std::string own_host_name();
+
 }  // namespace ranklog

@@ -19,6 +19,7 @@ PeerWatch::~PeerWatch() {
     stop_ = true;
   }
   wake_.notify_all();
+  keys_->give_up();  // the store may be silent
   thread_.join();
 }
 
@@ -32,6 +33,7 @@ std::string PeerWatch::wait_for_bad_news() {
   Roster roster(*keys_, rank_, size_);
   try {
     while (!stopped_within(kInterval)) {
+      roster.beat();
       roster.answer_roll_call();
       if (auto failure = roster.failure()) return *failure;
     }

@@ -39,9 +39,6 @@ Rendezvous read_rendezvous(const Place& place, const EnvLookup& environment) {
       "MASTER_PORT", require(environment, "MASTER_PORT", place), 1, 65535, "a port (1 to 65535)"));
   const std::string agent = environment("TORCHELASTIC_USE_AGENT_STORE").value_or("");
   r.agent_serves_store = agent == "True" || agent == "true" || agent == "1";
-  if (const auto count = environment("TORCHELASTIC_RESTART_COUNT"); count && !count->empty()) {
-    r.restart_count = parse_number("TORCHELASTIC_RESTART_COUNT", *count, 0, 1'000'000'000, "a count");
-  }
   r.interface = environment("GLOO_SOCKET_IFNAME").value_or("");
   return r;
 }

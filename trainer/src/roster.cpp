@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 namespace ranklog {
 namespace {
@@ -13,6 +14,11 @@ constexpr char kFailureCountKey[] = "failure-count";
 constexpr char kRollCallKey[] = "roll-call";
 constexpr char kSilentKey[] = "silent";
 constexpr char kGoneKey[] = "gone";
+constexpr char kPulseKey[] = "pulse";
+
+std::string awaited_key(std::uint64_t number) {
+  return "awaited/" + std::to_string(number);
+}
 
 std::string alive_key(int rank) {
   return "alive/" + std::to_string(rank);
@@ -41,12 +47,6 @@ std::string name_duration(std::chrono::milliseconds duration) {
   return text + " s";
 }
 
-std::int64_t unix_time_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 void PollPause::wait() {
   constexpr std::chrono::microseconds kLongest{20000};
   std::this_thread::sleep_for(next_);
@@ -73,6 +73,37 @@ void Roster::meet(std::string_view label, std::chrono::milliseconds timeout, std
     present = keys_.add(count_key, 0);
   }
   forget_previous_meeting(meeting);
+}
+
+void Roster::await_rank_zero(std::string_view label, std::chrono::milliseconds limit,
+                             std::chrono::milliseconds patience) {
+  const std::string key = awaited_key(awaited_++);
+  if (rank_ == 0) {
+    keys_.set(key, "done");
+    return;
+  }
+  const auto start = Clock::now();
+  auto last_beat = start;
+  std::int64_t pulse = 0;
+  PollPause pause;
+  while (!keys_.get(key)) {
+    check_failure();
+    const std::int64_t now = keys_.add(kPulseKey, 0);
+    if (now != std::exchange(pulse, now)) last_beat = Clock::now();
+    const bool silent = pulse > 0 && Clock::now() - last_beat > patience;
+    if (silent || Clock::now() - start > limit) {
+      const std::string what = "rank 0 was not done with '" + std::string(label) + "'" +
+                               (silent ? ", and gave no sign of life within " + name_duration(patience)
+                                       : " within " + name_duration(limit));
+      note_failure(what);
+      throw Error(ErrorCode::kTimeout, what);
+    }
+    pause.wait();
+  }
+}
+
+void Roster::beat() {
+  if (rank_ == 0) keys_.add(kPulseKey, 1);
 }
 
 std::vector<int> Roster::absent_from(const std::string& meeting) {

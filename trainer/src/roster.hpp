@@ -17,7 +17,6 @@ namespace ranklog {
 [[nodiscard]] std::string name_ranks(const std::vector<int>& ranks);
 // "30 s", "1.5 s", "200 ms"
 [[nodiscard]] std::string name_duration(std::chrono::milliseconds duration);
-[[nodiscard]] std::int64_t unix_time_ns();
 
 // The view of one rank. Used by one thread; several may exist on one key store.
 class Roster {
@@ -28,6 +27,13 @@ class Roster {
   // (kTimeout) naming those who did not, or passing on a failure that another rank noted.
   // `remedy`: what to look at when ranks do not come.
   void meet(std::string_view label, std::chrono::milliseconds timeout, std::string_view remedy = {});
+
+  // Rank 0 returns at once, the others when it has called. Throws Error (kTimeout) after `limit`, after a
+  // failure that was noted, or when rank 0 beat before and has not for `patience`.
+  void await_rank_zero(std::string_view label, std::chrono::milliseconds limit,
+                       std::chrono::milliseconds patience);
+  // Rank 0's sign of life. Called by a thread that is never stuck in its own work.
+  void beat();
 
   // The first note of all ranks stays; later ones are about its consequences.
   void note_failure(const std::string& what);
@@ -52,6 +58,7 @@ class Roster {
   int rank_;
   int size_;
   std::uint64_t meetings_ = 0;
+  std::uint64_t awaited_ = 0;
   std::string previous_meeting_;
 };
 

@@ -6,10 +6,12 @@
 #include <string>
 
 #include "environment.hpp"
+#include "ranklog/schema/error.hpp"
 
 namespace ranklog {
 namespace {
 
+using writer::is_true;
 using writer::lookup;
 using writer::lookup_any;
 using writer::parse_count;
@@ -99,6 +101,17 @@ LaunchId resolve_launch(const EnvLookup& environment) {
   launch.restart_count = restart_count(environment, "TORCHELASTIC_RESTART_COUNT") +
                          restart_count(environment, "SLURM_RESTART_COUNT");
   return launch;
+}
+
+Resume resolve_resume(std::optional<Resume> given, bool restarted, const EnvLookup& environment) {
+  if (given) return *given;
+  const auto word = lookup(environment, "RANKLOG_RESUME");
+  if (word == "auto") return Resume::kIfThere;
+  if (word && is_true(*word)) return Resume::kMust;
+  if (word && *word != "0" && *word != "false" && *word != "no") {
+    throw Error(ErrorCode::kUsage, "RANKLOG_RESUME=" + *word + " is not understood", "use auto, 1 or 0");
+  }
+  return restarted ? Resume::kIfThere : Resume::kNo;
 }
 
 }  // namespace ranklog

@@ -36,6 +36,13 @@ std::vector<std::pair<RankFileName, fs::path>> list_rank_files(const fs::path& f
   return files;
 }
 
+// Checkpoints without rank files are those of a run whose logging was disabled.
+bool holds_checkpoints(const fs::path& folder) {
+  std::error_code error;
+  const fs::path checkpoints = folder / kCheckpointsFolderName;
+  return fs::is_directory(checkpoints, error) && !fs::is_empty(checkpoints, error) && !error;
+}
+
 bool is_young(const fs::path& file) {
   std::error_code error;
   const auto written = fs::last_write_time(file, error);
@@ -91,7 +98,7 @@ class Chooser {
  public:
   explicit Chooser(const Settings& settings) : settings_(settings) {}
 
-  LaunchChoice alone();    // one process
+  LaunchChoice for_all();  // one process decides for all there are
   LaunchChoice told();     // rank 0 decides and tells
   LaunchChoice by_rule();  // every rank works out the same
 
@@ -101,7 +108,9 @@ class Chooser {
   [[nodiscard]] fs::path folder_of(const std::string& id) const {
     return experiment_folder(settings_.options.log_dir, settings_.options.project, id);
   }
-  [[nodiscard]] bool is_there(const std::string& id) const { return !list_rank_files(folder_of(id)).empty(); }
+  [[nodiscard]] bool is_there(const std::string& id) const {
+    return !list_rank_files(folder_of(id)).empty() || holds_checkpoints(folder_of(id));
+  }
   [[nodiscard]] std::set<std::string> own_tokens(const std::string& id) const;
   [[nodiscard]] Folder look_at(const std::string& id, const std::string& token) const;
   [[nodiscard]] std::string experiment_id() const;
@@ -113,9 +122,12 @@ class Chooser {
   [[nodiscard]] bool holds_this_job(const std::string& id) const;
   void require_unused(const std::string& id, const std::string& token) const;
   void require_new(const std::string& id, const std::string& token) const;
-  [[nodiscard]] std::string fresh_token() const { return settings_.explicit_token.value_or(random_hex(8)); }
+  [[nodiscard]] std::string fresh_token() const;
+
+  void require_even_nodes(int of_rank_zero) const;
 
   const Settings& settings_;
+  bool decides_for_all_ = false;
 };
 
 std::set<std::string> Chooser::own_tokens(const std::string& id) const {
@@ -131,7 +143,7 @@ std::set<std::string> Chooser::own_tokens(const std::string& id) const {
 // at this moment. A damaged file cannot tell; if no file can, the folder is left alone.
 Chooser::Folder Chooser::look_at(const std::string& id, const std::string& token) const {
   auto files = list_rank_files(folder_of(id));
-  if (files.empty()) return Folder::kFree;
+  if (files.empty()) return holds_checkpoints(folder_of(id)) ? Folder::kOthers : Folder::kFree;
   std::partition(files.begin(), files.end(),
                  [&](const auto& file) { return file.first.rank == settings_.place.rank; });
   for (const auto& [name, path] : files) {
@@ -155,7 +167,8 @@ std::optional<std::string> Chooser::id_to_resume(const std::string& id) const {
     if (settings_.resume == Resume::kIfThere) return std::nullopt;
     throw Error(
         ErrorCode::kNotFound,
-        "cannot resume experiment " + id + ": " + folder_of(id).string() + " holds no rank file",
+        "cannot resume experiment " + id + ": " + folder_of(id).string() +
+            " holds no rank file and no checkpoint",
         "check the id, the project and the log folder, or use RANKLOG_RESUME=auto to start it if it is not "
         "there");
   }
@@ -181,7 +194,7 @@ bool Chooser::holds_this_job(const std::string& id) const {
   return std::any_of(files.begin(), files.end(), [&](const auto& file) {
     if (file.first.rank != files.front().first.rank) return false;
     const auto token = wait_for_token(file.second);
-    return token && without_restart_counts(*token) == job;
+    return token && without_restart_counts(*token).starts_with(job);
   });
 }
 
@@ -226,14 +239,13 @@ void Chooser::require_new(const std::string& id, const std::string& token) const
 
 LaunchChoice Chooser::choose(const std::string& id, const std::string& token) const {
   if (const auto resumed = id_to_resume(id)) {
-    const bool decides_for_all = settings_.place.world_size == 1 || settings_.options.agree;
-    if (decides_for_all) return {*resumed, next_token(*resumed, token), true, {}};
+    if (decides_for_all_) return {*resumed, next_token(*resumed, token), true};
     require_new(*resumed, token);
-    return {*resumed, token, true, {}};
+    return {*resumed, token, true};
   }
   std::string free = first_free_sibling(id, token);
   require_unused(free, token);
-  return {std::move(free), token, false, {}};
+  return {std::move(free), token, false};
 }
 
 std::string Chooser::experiment_id() const {
@@ -245,8 +257,16 @@ std::string Chooser::experiment_id() const {
   return random_run_id();
 }
 
-// The launcher's token would be equal for two programs of one batch script.
-LaunchChoice Chooser::alone() {
+// The launcher's token alone would be equal for two programs of one batch script; but it tells a later restart
+// whose experiment this is.
+std::string Chooser::fresh_token() const {
+  if (settings_.explicit_token) return *settings_.explicit_token;
+  const std::string random = random_hex(8);
+  return settings_.launch.token ? *settings_.launch.token + "|" + random : random;
+}
+
+LaunchChoice Chooser::for_all() {
+  decides_for_all_ = true;
   return choose(experiment_id(), fresh_token());
 }
 
@@ -267,9 +287,12 @@ LaunchChoice Chooser::told() {
   nlohmann::json message;
   if (settings_.place.rank == 0) {
     try {
-      const auto choice = choose(experiment_id(), fresh_token());
+      const auto choice = for_all();
       create_folders(folder_of(choice.experiment));
-      message = {{"experiment", choice.experiment}, {"token", choice.token}, {"resumed", choice.resumed}};
+      message = {{"experiment", choice.experiment},
+                 {"token", choice.token},
+                 {"resumed", choice.resumed},
+                 {"local_world_size", settings_.place.local_world_size}};
     } catch (const Error& error) {
       message = {{"error", error.what()}, {"code", static_cast<int>(error.code())}};
     } catch (const std::exception& error) {
@@ -288,24 +311,37 @@ LaunchChoice Chooser::told() {
     throw Error(ErrorCode::kUsage, "Options::agree did not return the text of rank 0",
                 "make it broadcast its argument from rank 0 to every rank");
   }
-  return {message.at("experiment"), message.at("token"), message.at("resumed"), {}};
+  require_even_nodes(message.value("local_world_size", settings_.place.local_world_size));
+  return {message.at("experiment"), message.at("token"), message.at("resumed")};
+}
+
+// If every rank's node has as many processes as rank 0's, the nodes are even, and what was worked out from
+// that is right. Where one has not, that one ends the launch.
+void Chooser::require_even_nodes(int of_rank_zero) const {
+  const auto& place = settings_.place;
+  if (!place.if_nodes_are_even || place.local_world_size == of_rank_zero) return;
+  throw Error(ErrorCode::kUsage,
+              "the node of rank " + std::to_string(place.rank) + " is not known: it has " +
+                  std::to_string(place.local_world_size) + " processes and rank 0's has " +
+                  std::to_string(of_rank_zero) + ", so that nodes cannot be told by counting",
+              "set GROUP_RANK to the number of the node, and LOCAL_RANK");
 }
 
 }  // namespace
 
 LaunchChoice choose_launch(const Settings& settings) {
+  if (settings.options.choice) return *settings.options.choice;
   Chooser chooser(settings);
-  LaunchChoice choice;
-  if (settings.place.world_size == 1) {
-    choice = chooser.alone();
-  } else if (settings.options.agree) {
-    choice = chooser.told();
-  } else {
-    choice = chooser.by_rule();
-  }
-  choice.folder = experiment_folder(settings.options.log_dir, settings.options.project, choice.experiment);
-  create_folders(choice.folder);
-  return choice;
+  if (settings.place.world_size == 1) return chooser.for_all();
+  return settings.options.agree ? chooser.told() : chooser.by_rule();
+}
+
+LaunchChoice choose_launch_for_all(const Settings& settings) {
+  return Chooser(settings).for_all();
+}
+
+std::filesystem::path folder_of(const Settings& settings, const LaunchChoice& choice) {
+  return experiment_folder(settings.options.log_dir, settings.options.project, choice.experiment);
 }
 
 }  // namespace ranklog::writer

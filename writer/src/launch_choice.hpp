@@ -10,15 +10,12 @@
 
 namespace ranklog::writer {
 
-struct LaunchChoice {
-  std::string experiment;
-  std::string token;  // equal for all ranks of this launch
-  bool resumed = false;
-  std::filesystem::path folder;
-};
-
-// Creates the folder. Throws Error: kUsage (several ranks and no id; an id or token that this rank has used
-// already), kNotFound (an experiment to resume that is not there), kIo.
+// Throws Error: kUsage (several ranks and no id; an id or token that this rank has used already; nodes that
+// are not even where that was taken for granted), kNotFound (an experiment to resume that is not there), kIo.
 [[nodiscard]] LaunchChoice choose_launch(const Settings& settings);
+// For all ranks, by the one that asks; without telling them.
+[[nodiscard]] LaunchChoice choose_launch_for_all(const Settings& settings);
+
+[[nodiscard]] std::filesystem::path folder_of(const Settings& settings, const LaunchChoice& choice);
 
 }  // namespace ranklog::writer

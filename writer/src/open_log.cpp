@@ -109,7 +109,7 @@ std::int64_t step_after_earlier_files(const fs::path& folder, int rank, const fs
 std::int64_t first_step(const Settings& settings, const LaunchChoice& choice, const fs::path& own) {
   if (!choice.resumed) return 0;
   if (settings.options.resume_step) return *settings.options.resume_step;
-  return step_after_earlier_files(choice.folder, settings.place.rank, own);
+  return step_after_earlier_files(own.parent_path(), settings.place.rank, own);
 }
 
 Sealer::Settings sealer_settings(const Settings& settings, const fs::path& path, const Identity& identity) {
@@ -150,11 +150,11 @@ void start_core(OpenLog& log, const Settings& settings, const LaunchChoice& choi
   log.core->folder = log.folder;
 }
 
-OpenLog create_log(const Settings& settings, const LaunchChoice& choice) {
+OpenLog create_log(const Settings& settings, const LaunchChoice& choice, const fs::path& folder) {
   const auto start_time_ns = unix_time_ns();
   OpenLog log;
   log.identity = make_identity(settings, choice);
-  log.folder = choice.folder;
+  log.folder = folder;
   write_experiment_file(log.folder, log.identity, start_time_ns);
   auto file = create_rank_file(log.folder, log.identity, start_time_ns);
   log.path = file.path;
@@ -179,13 +179,14 @@ void require_possible_step(const Options& options) {
 OpenLog open_log(const Settings& settings) {
   require_possible_step(settings.options);
   const auto choice = choose_launch(settings);
+  const fs::path folder = folder_of(settings, choice);
+  create_folders(folder);
   try {
-    return create_log(settings, choice);
+    return create_log(settings, choice, folder);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kIo) throw;
-    throw Error(
-        ErrorCode::kIo, error.what(),
-        "make " + choice.folder.string() + " writable, or set RANKLOG_DIR (--log-dir) to a folder that is");
+    throw Error(ErrorCode::kIo, error.what(),
+                "make " + folder.string() + " writable, or set RANKLOG_DIR (--log-dir) to a folder that is");
   }
 }
 

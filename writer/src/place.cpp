@@ -32,6 +32,7 @@ struct Fact {
 struct Facts {
   std::string launcher;
   std::optional<Fact> rank, local_rank, world_size, local_world_size, node;
+  bool if_nodes_are_even = false;
 
   [[nodiscard]] bool any() const { return rank || local_rank || world_size; }
 };
@@ -66,7 +67,8 @@ Facts read_options(const ExplicitPlace& given) {
           read_option(given.local_rank, "local_rank"),
           read_option(given.world_size, "world_size"),
           read_option(given.local_world_size, "local_world_size"),
-          read_option(given.node, "node")};
+          read_option(given.node, "node"),
+          false};
 }
 
 Facts read_torchrun(const EnvLookup& environment) {
@@ -75,7 +77,8 @@ Facts read_torchrun(const EnvLookup& environment) {
           read_number(environment, {"LOCAL_RANK"}),
           read_number(environment, {"WORLD_SIZE"}),
           read_number(environment, {"LOCAL_WORLD_SIZE"}),
-          read_number(environment, {"GROUP_RANK"})};
+          read_number(environment, {"GROUP_RANK"}),
+          false};
 }
 
 // OMPI_COMM_WORLD_NODE_RANK is the rank within the node once more, not a node number.
@@ -85,7 +88,8 @@ Facts read_openmpi(const EnvLookup& environment) {
           read_number(environment, {"OMPI_COMM_WORLD_LOCAL_RANK"}),
           read_number(environment, {"OMPI_COMM_WORLD_SIZE"}),
           read_number(environment, {"OMPI_COMM_WORLD_LOCAL_SIZE"}),
-          std::nullopt};
+          std::nullopt,
+          false};
 }
 
 // MPICH and Intel MPI (Hydra) say MPI_LOCAL*; Cray and newer PMI say PMI_LOCAL_*. PMIx tells no sizes.
@@ -95,7 +99,8 @@ Facts read_pmi(const EnvLookup& environment) {
           read_number(environment, {"MPI_LOCALRANKID", "PMI_LOCAL_RANK"}),
           read_number(environment, {"PMI_SIZE"}),
           read_number(environment, {"MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"}),
-          std::nullopt};
+          std::nullopt,
+          false};
 }
 
 // "2(x3),1" is three nodes of two tasks and one of one. Empty for anything else.
@@ -218,6 +223,7 @@ void derive_local_rank(Facts& facts) {
     refuse(asked + ", and the ranks are not placed node after node", "set LOCAL_RANK");
   }
   facts.local_rank = Fact{facts.rank->value % size, facts.local_world_size->origin};
+  facts.if_nodes_are_even = size < facts.world_size->value;
 }
 
 void derive_node(Facts& facts) {
@@ -230,6 +236,7 @@ void derive_node(Facts& facts) {
   if (facts.local_world_size && spread_evenly(world, facts.local_world_size->value) &&
       facts.rank->value % facts.local_world_size->value == facts.local_rank->value) {
     facts.node = Fact{facts.rank->value / facts.local_world_size->value, facts.local_world_size->origin};
+    facts.if_nodes_are_even = facts.local_world_size->value < world;
     return;
   }
   refuse("the node is not known: there is only " + list_origins(facts),
@@ -249,9 +256,7 @@ void derive_local_world_size(Facts& facts) {
   facts.local_world_size = Fact{in_order ? before / node : world, facts.world_size->origin};
 }
 
-}  // namespace
-
-Place resolve_place(const ExplicitPlace& given, const EnvLookup& environment) {
+Facts gather_facts(const ExplicitPlace& given, const EnvLookup& environment) {
   Facts known;
   std::string set_aside;
   const std::array launchers{read_options(given), read_torchrun(environment), read_openmpi(environment),
@@ -267,22 +272,42 @@ Place resolve_place(const ExplicitPlace& given, const EnvLookup& environment) {
       set_aside = list_origins(launcher);
     }
   }
-  if (!known.any()) return Place{};
+  if (!known.any()) return known;
   require_rank_and_size(known, set_aside);
   require_below(*known.rank, *known.world_size, "rank");
-  derive_local_rank(known);
-  // Before the node is derived from them.
-  if (known.local_world_size) require_below(*known.local_rank, *known.local_world_size, "local rank");
-  derive_node(known);
-  derive_local_world_size(known);
-  require_below(*known.local_rank, *known.local_world_size, "local rank");
-  if (known.local_world_size->value > known.world_size->value) {
+  if (known.local_world_size && known.local_world_size->value > known.world_size->value) {
     refuse("a node cannot have more processes than the job, but the variables say " +
                known.local_world_size->origin + " and " + known.world_size->origin,
            "correct the variables that contradict each other");
   }
+  if (known.local_rank && known.local_world_size) {
+    require_below(*known.local_rank, *known.local_world_size, "local rank");
+  }
+  return known;
+}
+
+std::optional<int> value_of(const std::optional<Fact>& fact) {
+  return fact ? std::optional(fact->value) : std::nullopt;
+}
+
+}  // namespace
+
+KnownPlace read_place(const ExplicitPlace& given, const EnvLookup& environment) {
+  const Facts known = gather_facts(given, environment);
+  if (!known.any()) return {0, 1, 0, 1, 0};
+  return {known.rank->value, known.world_size->value, value_of(known.local_rank),
+          value_of(known.local_world_size), value_of(known.node)};
+}
+
+Place resolve_place(const ExplicitPlace& given, const EnvLookup& environment) {
+  Facts known = gather_facts(given, environment);
+  if (!known.any()) return Place{};
+  derive_local_rank(known);
+  derive_node(known);
+  derive_local_world_size(known);
+  require_below(*known.local_rank, *known.local_world_size, "local rank");
   return {known.rank->value, known.local_rank->value, known.world_size->value, known.local_world_size->value,
-          known.node->value};
+          known.node->value, known.if_nodes_are_even};
 }
 
 }  // namespace ranklog

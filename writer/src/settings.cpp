@@ -43,17 +43,6 @@ std::filesystem::path log_folder(const std::filesystem::path& given, const EnvLo
       "set RANKLOG_DIR (--log-dir) to an absolute path, or start the program in a folder that exists");
 }
 
-Resume resume_mode(const Settings& settings, const EnvLookup& environment) {
-  if (settings.options.resume) return Resume::kMust;
-  const auto word = lookup(environment, "RANKLOG_RESUME");
-  if (word == "auto") return Resume::kIfThere;
-  if (word && is_true(*word)) return Resume::kMust;
-  if (word && *word != "0" && *word != "false" && *word != "no") {
-    throw Error(ErrorCode::kUsage, "RANKLOG_RESUME=" + *word + " is not understood", "use auto, 1 or 0");
-  }
-  return settings.restarted ? Resume::kIfThere : Resume::kNo;
-}
-
 ExplicitPlace explicit_place(const Options& options) {
   return {options.rank, options.local_rank, options.world_size, options.local_world_size, options.node};
 }
@@ -64,14 +53,14 @@ bool logging_is_disabled(const Options& options, const EnvLookup& environment) {
   return options.disabled || setting(environment, "MODE") == "disabled";
 }
 
-Settings resolve_settings(Options options, const EnvLookup& environment) {
+Settings resolve_settings(Options options, const EnvLookup& environment, const LaunchRequest& request) {
   Settings settings;
   settings.place = resolve_place(explicit_place(options), environment);
   settings.launch = resolve_launch(environment);
   if (!options.experiment.empty()) settings.launch.experiment = options.experiment;
   settings.wandb_run_id = lookup(environment, "WANDB_RUN_ID").value_or("");
   settings.explicit_token = lookup(environment, "RANKLOG_LAUNCH_ID");
-  settings.restarted = settings.launch.restart_count > 0;
+  settings.restarted = settings.launch.restart_count > 0 || request.restarted;
 
   options.log_dir = log_folder(options.log_dir, environment);
   fill(options.project, environment, "PROJECT");
@@ -82,8 +71,9 @@ Settings resolve_settings(Options options, const EnvLookup& environment) {
   fill(options.name, environment, "NAME");
   fill(options.notes, environment, "NOTES");
   if (options.tags.empty()) options.tags = split_at_commas(setting(environment, "TAGS"));
+  const auto wish = options.resume ? std::optional(Resume::kMust) : request.resume;
+  settings.resume = resolve_resume(wish, settings.restarted, environment);
   settings.options = std::move(options);
-  settings.resume = resume_mode(settings, environment);
   return settings;
 }
 

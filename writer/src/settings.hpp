@@ -6,12 +6,6 @@
 
 namespace ranklog::writer {
 
-enum class Resume : std::uint8_t {
-  kNo,
-  kIfThere,  // continue the experiment if it is there, else start it
-  kMust,     // an error if it is not there
-};
-
 struct Settings {
   Options options;  // log_dir absolute; project never empty
   Place place;
@@ -23,7 +17,8 @@ struct Settings {
 };
 
 // Throws Error (kUsage) for variables that contradict each other or hold a word that is not understood.
-[[nodiscard]] Settings resolve_settings(Options options, const EnvLookup& environment);
+[[nodiscard]] Settings resolve_settings(Options options, const EnvLookup& environment,
+                                        const LaunchRequest& request = {});
 
 // Options::disabled, or WANDB_MODE or RANKLOG_MODE "disabled".
 [[nodiscard]] bool logging_is_disabled(const Options& options, const EnvLookup& environment);

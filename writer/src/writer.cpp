@@ -9,6 +9,7 @@
 #include "core.hpp"
 #include "environment.hpp"
 #include "json_rows.hpp"
+#include "launch_choice.hpp"
 #include "open_log.hpp"
 #include "settings.hpp"
 
@@ -89,12 +90,16 @@ Writer::~Writer() {
   if (impl_ && impl_->in_child()) static_cast<void>(impl_.release());
 }
 
+LaunchChoice choose_launch(const Options& options, const LaunchRequest& request) {
+  return choose_launch_for_all(resolve_settings(options, process_environment(), request));
+}
+
 Writer Writer::open(Options options) {
   const auto environment = process_environment();
   auto impl = std::make_unique<Impl>();
   if (logging_is_disabled(options, environment)) {
     impl->identity.project = options.project;
-    impl->identity.experiment = options.experiment;
+    impl->identity.experiment = options.choice ? options.choice->experiment : options.experiment;
     return Writer(std::move(impl));
   }
   auto log = open_log(resolve_settings(std::move(options), environment));

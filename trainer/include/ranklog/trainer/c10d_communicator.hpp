@@ -20,8 +20,6 @@ struct Rendezvous {
   std::uint16_t master_port = 0;
   // torchrun's agent already serves the store, so that rank 0 is a client like the others. Needs LibTorch 2.
   bool agent_serves_store = false;
-  // Keeps the keys of one launch apart from those of the one before it in the same store.
-  std::int64_t restart_count = 0;
   // Interface for Gloo (GLOO_SOCKET_IFNAME); empty: the address of the route to master_addr.
   std::string interface;
   // For each step of meeting, every barrier and every collective.
@@ -33,8 +31,8 @@ struct Rendezvous {
   std::chrono::milliseconds patience{5000};
 };
 
-// Reads MASTER_ADDR, MASTER_PORT, TORCHELASTIC_USE_AGENT_STORE, TORCHELASTIC_RESTART_COUNT and
-// GLOO_SOCKET_IFNAME. Throws Error (kUsage) naming the variable that is missing or not understood.
+// Reads MASTER_ADDR, MASTER_PORT, TORCHELASTIC_USE_AGENT_STORE and GLOO_SOCKET_IFNAME.
+// Throws Error (kUsage) naming the variable that is missing or not understood.
 [[nodiscard]] Rendezvous read_rendezvous(const Place& place, const EnvLookup& environment);
 
 // Throws Error: kIo (the port is taken, with address and remedy), kTimeout (naming the ranks that never

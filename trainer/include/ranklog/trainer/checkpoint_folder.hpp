@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct CheckpointManifest {
   std::int64_t time_ns = 0;  // Unix
   std::map<std::string, double> metrics;
   std::vector<int> ranks_without_durable_log;  // whose log disk had failed
+  std::vector<std::string> aliases;            // of its artifact version
   std::vector<CheckpointFile> files;
 };
 
@@ -69,7 +71,8 @@ class CheckpointWriter {
 
 struct NewestCheckpoint {
   std::optional<Checkpoint> found;
-  std::vector<std::string> skipped;  // newer ones that are damaged, and why
+  std::vector<std::string> skipped;            // newer ones that cannot be used, and why
+  std::vector<std::filesystem::path> damaged;  // those of them that will never be usable
 };
 // By step, the latest published of a step first. An absent folder holds none.
 [[nodiscard]] NewestCheckpoint find_newest_checkpoint(const std::filesystem::path& checkpoints);
@@ -77,8 +80,35 @@ struct NewestCheckpoint {
 // Removes folders that were never published: what a kill left behind. Only while nobody writes there.
 void remove_unpublished_checkpoints(const std::filesystem::path& checkpoints);
 
-// Keeps the newest `keep` published ones (at least one) and removes the rest, oldest first, each manifest
-// before its files. Returns the names of those removed.
-std::vector<std::string> retain_newest_checkpoints(const std::filesystem::path& checkpoints, int keep);
+// Names of the folders of published checkpoints, whole or not, the newest first.
+[[nodiscard]] std::vector<std::string> list_published_checkpoints(const std::filesystem::path& checkpoints);
+
+// From then on "damaged-step-00000400": kept for who wants to look at it, and no checkpoint any more.
+void retire_damaged_checkpoint(const std::filesystem::path& folder) noexcept;
+
+// The manifest before the files, so that what a kill leaves behind is no checkpoint. False: it is still
+// whole.
+bool remove_checkpoint(const std::filesystem::path& folder) noexcept;
+
+// Which checkpoints are surplus when only the newest `keep` are to stay (0: all stay). Counted are those
+// known to be whole: published by this launch, the one that it went on from, and older ones once they were
+// read. The newest published one is never surplus, nor is one newer than it that an earlier launch left.
+class CheckpointRetention {
+ public:
+  // base: the folder that this launch went on from; empty for none.
+  CheckpointRetention(std::filesystem::path checkpoints, int keep, const std::filesystem::path& base);
+
+  void published(const Checkpoint& checkpoint);
+  // Folders, oldest first. Reads older checkpoints that it does not know yet, while there is room for them.
+  [[nodiscard]] std::vector<std::filesystem::path> surplus();
+
+ private:
+  [[nodiscard]] bool is_whole(const std::string& name);
+
+  std::filesystem::path checkpoints_;
+  std::size_t keep_;
+  std::set<std::string> whole_;  // names of folders
+  std::string newest_;
+};
 
 }  // namespace ranklog

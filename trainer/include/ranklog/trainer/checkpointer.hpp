@@ -1,6 +1,7 @@
 #pragma once
 // Saves checkpoints in step with the other ranks and with the logs.
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -13,6 +14,8 @@
 
 namespace ranklog {
 
+inline constexpr char kModelFileName[] = "model.pt";  // the one file of a checkpoint
+
 // Passes a barrier and records it in this rank's log: from such events the clocks of the nodes are compared.
 BarrierPassage logged_barrier(Communicator& communicator, Writer& log, const std::string& label,
                               std::int64_t step);
@@ -21,6 +24,9 @@ struct CheckpointPolicy {
   std::filesystem::path folder;  // <experiment>/checkpoints
   std::string artifact;          // name of the artifact whose versions the checkpoints are
   int keep = 0;                  // the newest so many; 0: all
+  std::filesystem::path base;    // folder of the checkpoint that this launch went on from; empty for none
+  // For rank 0's write, during which the others wait: a slow disk is no failure.
+  std::chrono::milliseconds write_limit{std::chrono::hours(1)};
 };
 
 // One object a rank; save() is a collective call. The order of things:
@@ -35,11 +41,14 @@ class Checkpointer {
  public:
   Checkpointer(Communicator& communicator, Writer& log, CheckpointPolicy policy);
 
-  // about: step, epoch and metrics; the rest is filled in. write_model: called on rank 0 alone. aliases: of
-  // the artifact version, beside "latest". Throws Error: kIo (rank 0 cannot write), kTimeout (a rank is
+  // about: step, epoch, metrics, and aliases of the artifact version beside "latest"; the rest is filled in.
+  // write_model: called on rank 0 alone. Throws Error: kIo (rank 0 cannot write), kTimeout (a rank is
   // missing).
-  void save(CheckpointManifest about, const std::function<void(const CheckpointWriter::Sink&)>& write_model,
-            const std::vector<std::string>& aliases);
+  void save(CheckpointManifest about, const std::function<void(const CheckpointWriter::Sink&)>& write_model);
+
+  // Rank 0 records published checkpoints, by the names of their folders, as artifacts: those that a launch
+  // before published and could not record any more. The others do nothing.
+  void record_earlier(const std::vector<std::string>& names);
 
   // Relative to the experiment's folder: "checkpoints/step-00000400/model.pt"; empty before the first save().
   [[nodiscard]] const std::string& newest() const noexcept { return newest_; }
@@ -47,12 +56,13 @@ class Checkpointer {
  private:
   [[nodiscard]] std::vector<int> flush_logs();
   void record(const CheckpointManifest& about);
-  void record_artifact(const Checkpoint& checkpoint, const std::vector<std::string>& aliases);
+  void record_artifact(const Checkpoint& checkpoint);
   void retain();
 
   Communicator& communicator_;
   Writer& log_;
   CheckpointPolicy policy_;
+  CheckpointRetention retention_;
   std::string newest_;
 };
 

@@ -37,6 +37,11 @@ class Communicator {
   BarrierPassage barrier(std::string_view label) { return barrier(label, timeout()); }
   virtual BarrierPassage barrier(std::string_view label, std::chrono::milliseconds timeout) = 0;
 
+  // For work that rank 0 does alone and that may rightly take longer than the timeout: rank 0 calls it when
+  // it is done, the others return then. They wait at most `limit`, and not for a rank 0 that failed, is gone,
+  // or has shown no sign of life within the timeout.
+  virtual void await_rank_zero(std::string_view label, std::chrono::milliseconds limit) = 0;
+
   // Rank 0's text, on every rank.
   [[nodiscard]] virtual std::string broadcast(const std::string& of_rank_zero) = 0;
   // values[i] becomes the sum of values[i] over the ranks; the same bits on every rank.

@@ -28,16 +28,25 @@ struct TrainingOptions {
 
 // Where a launch goes on: decided by rank 0, the same on every rank.
 struct ResumePlan {
-  bool continues = false;            // it is another attempt of an experiment that exists
-  std::filesystem::path model_file;  // empty: from the first step
-  std::int64_t step = 0;             // first step that is done anew
-  std::vector<std::string> skipped;  // damaged checkpoints, and why
+  std::filesystem::path model_file;     // empty: from the first step
+  std::int64_t step = 0;                // first step that is done anew
+  std::vector<std::string> skipped;     // checkpoints that cannot be used, and why
+  std::vector<std::string> unrecorded;  // names of whole checkpoints that no log tells of as artifacts
 };
 
-// A collective call. Rank 0 looks for the newest whole checkpoint of the experiment in `folder` and tells the
-// others. Without `resume`, or where nothing is there, training starts at the first step.
-[[nodiscard]] ResumePlan plan_resume(bool resume, const std::filesystem::path& folder,
-                                     Communicator& communicator);
+struct AttemptPlan {
+  LaunchChoice choice;           // for Options::choice
+  std::filesystem::path folder;  // the experiment's
+  ResumePlan resume;
+};
+
+// A collective call, and the one place that decides about resuming: rank 0 chooses the experiment as the
+// writer would, looks for its newest whole checkpoint if it is continued, and tells the others. Only rank 0's
+// `request` and `options` count, but for the log folder: that is each rank's own. Checkpoints that were never
+// published are removed, damaged ones are retired. Throws on every rank what rank 0 found: Error (kUsage,
+// kNotFound, kIo).
+[[nodiscard]] AttemptPlan plan_attempt(const Options& options, const LaunchRequest& request,
+                                       Communicator& communicator);
 
 // Throws Error for whatever train_digits() would refuse at its start: too few images for the batch (kUsage),
 // a checkpoint of other settings (kUsage) or one that cannot be loaded (kDamaged). Not a collective call.
@@ -54,12 +63,19 @@ struct TrainingHooks {
 };
 
 struct TrainingResult {
-  StopRequest stopped_by = StopRequest::kNone;
-  std::int64_t steps = 0;         // done in all attempts
-  std::int64_t epochs = 0;        // the same
+  StopRequest stopped_by = StopRequest::kNone;  // kNone whenever all steps are done
+  std::int64_t steps = 0;                       // done in all attempts
+  std::int64_t epochs = 0;                      // the same
   double test_accuracy = 0;       // of the whole test set after the last epoch; 0 if none was finished
-  std::string newest_checkpoint;  // relative to the experiment's folder; empty if none was saved
+  std::string newest_checkpoint;  // relative to the experiment's folder; empty if there is none
 };
+
+// A collective call. The result of a run whose checkpoint has all the steps that `options` ask for; empty if
+// there is training left to do.
+[[nodiscard]] std::optional<TrainingResult> completed_training(const TrainingOptions& options,
+                                                               const DigitsSplit& data,
+                                                               const ResumePlan& resume,
+                                                               Communicator& communicator);
 
 // A collective call, made with a log that is open on every rank; the caller finishes the log.
 //
@@ -71,7 +87,8 @@ struct TrainingResult {
 //   step_time          seconds from fetching the batch to the end of the update
 //   barrier_wait       seconds for which it had its own gradients and waited for the other ranks' (part of
 //                      step_time): large on fast ranks, small on the one that the others wait for
-// and on the last step of an epoch: epoch (epochs done), accuracy (of its own share of the test images).
+// and on the last step of an epoch: epoch (epochs done), accuracy (of its own share of the test images, if
+// it has one).
 // Rank 0 adds loss_all_reduced (mean over the ranks) and test_accuracy (of all test images).
 //
 // Throws Error as Communicator, Checkpointer and the checkpoint to be loaded do.

@@ -20,6 +20,9 @@ struct Place {
   int world_size = 1;
   int local_world_size = 1;  // where no launcher tells it: the most that is possible
   int node = 0;
+  // The node, or the local rank, was worked out from the local world size: right if every node has as many
+  // processes, which one process alone cannot know.
+  bool if_nodes_are_even = false;
 };
 
 struct ExplicitPlace {
@@ -32,6 +35,15 @@ struct ExplicitPlace {
 // names and values of the variables that contradict each other.
 [[nodiscard]] Place resolve_place(const ExplicitPlace& given, const EnvLookup& environment);
 
+// The same without working anything out: what the launcher leaves open is empty. For ranks that can ask each
+// other.
+struct KnownPlace {
+  int rank = 0;
+  int world_size = 1;
+  std::optional<int> local_rank{}, local_world_size{}, node{};
+};
+[[nodiscard]] KnownPlace read_place(const ExplicitPlace& given, const EnvLookup& environment);
+
 struct LaunchId {
   std::optional<std::string> experiment;  // the launcher's id of the job, if it has one
   std::optional<std::string> token;       // equal for all ranks of this launch, different for the next one
@@ -42,5 +54,24 @@ struct LaunchId {
 // RANKLOG_RUN_ID, WANDB_RUN_ID; torchrun's run id when it is not "none"; Slurm job id (with array task and
 // step); MPI/PMI job id.
 [[nodiscard]] LaunchId resolve_launch(const EnvLookup& environment);
+
+// What becomes of an experiment that exists already.
+enum class Resume : std::uint8_t {
+  kNo,       // it is left alone: this launch is a sibling of it
+  kIfThere,  // it is continued; where there is none, it is begun
+  kMust,     // it is continued; where there is none, that is an error
+};
+
+// `given` if the caller has a wish; else RANKLOG_RESUME (auto; 1; 0, as if unset); else kIfThere if the
+// launcher restarted the same job. Throws Error (kUsage) for another word.
+[[nodiscard]] Resume resolve_resume(std::optional<Resume> given, bool restarted,
+                                    const EnvLookup& environment);
+
+// Which experiment a launch writes to: one answer for all of its ranks.
+struct LaunchChoice {
+  std::string experiment;
+  std::string token;  // new for each launch
+  bool resumed = false;
+};
 
 }  // namespace ranklog

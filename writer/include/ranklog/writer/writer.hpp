@@ -26,6 +26,7 @@
 #include "ranklog/schema/identity.hpp"
 #include "ranklog/schema/records.hpp"
 #include "ranklog/schema/value.hpp"
+#include "ranklog/writer/launch.hpp"
 
 namespace ranklog {
 
@@ -59,6 +60,10 @@ struct Options {
   // in open(). Needed only where no launcher names the job.
   std::function<std::string(const std::string& of_this_rank)> agree;
 
+  // What choose_launch() answered on one rank, told to every rank: open() then decides nothing by itself, and
+  // `experiment`, `resume` and `agree` are not looked at.
+  std::optional<LaunchChoice> choice;
+
   bool disabled = false;  // WANDB_MODE=disabled: every call is a no-op
   bool strict = false;    // log() refuses a step below the last one
 
@@ -71,6 +76,17 @@ struct Options {
   std::size_t queue_bytes = std::size_t{64} << 20;
   WhenFull when_full = WhenFull::kBlock;
 };
+
+struct LaunchRequest {
+  std::optional<Resume> resume;  // empty: Options::resume, RANKLOG_RESUME, the launcher
+  bool restarted = false;        // another rank's launcher says that it restarted the job
+};
+
+// The answer that open() would come to, for a program that must know it before (to look for a checkpoint):
+// asked on one rank, told to all, passed to open() as Options::choice. Creates nothing; the same whether
+// logging is disabled or not. Throws Error like open(), and kNotFound for an experiment to resume that is not
+// there.
+[[nodiscard]] LaunchChoice choose_launch(const Options& options, const LaunchRequest& request = {});
 
 enum class LogStatus : std::uint8_t {
   kOk,        // survives the death of this process
