@@ -178,7 +178,6 @@ TEST_F(FailingJob, ALauncherWhoseParentIgnoredItsChildrenStillEnds) {
   EXPECT_EQ(rank_file(1).info().end_state, EndState::kFinished);
 }
 
-// Without an address to meet at, so that a program that does not count would still start nothing.
 TEST_F(FailingJob, ARankThatFailsIsNamedWithItsReasonByTheOthers) {
   // Rank 1 finds no room for its log: a file is where its folder should be.
   const std::uint16_t port = pick_free_port();
