@@ -1,5 +1,7 @@
 #include "rank_file_builder.hpp"
 
+#include <sqlite3.h>
+
 #include <fstream>
 #include <stdexcept>
 
@@ -21,6 +23,15 @@ Identity identity_of_rank(int rank, int world_size) {
   identity.pid = 4242;
   identity.pid_start_ticks = 77;
   return identity;
+}
+
+void ruin_chunks(const std::filesystem::path& path) {
+  sqlite3* connection = nullptr;
+  const bool done = sqlite3_open(path.c_str(), &connection) == SQLITE_OK &&
+                    sqlite3_exec(connection, "UPDATE chunk SET data = x'00', stats = x'00'", nullptr, nullptr,
+                                 nullptr) == SQLITE_OK;
+  sqlite3_close(connection);
+  if (!done) throw std::runtime_error("cannot damage " + path.string());
 }
 
 RankFileBuilder::RankFileBuilder(const fs::path& path, Identity identity, std::int64_t start_time_ns)

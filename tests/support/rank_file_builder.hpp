@@ -27,6 +27,9 @@ inline constexpr std::int64_t kStartTimeNs = 1'700'000'000'000'000'000;
 // Of project "p", experiment "e", launch "t0", as if one node had all ranks.
 [[nodiscard]] Identity identity_of_rank(int rank, int world_size = 1);
 
+// Damages every chunk of a file that nobody has open: its records can be read, and none of its sealed rows.
+void ruin_chunks(const std::filesystem::path& path);
+
 class RankFileBuilder {
  public:
   using Fields = std::vector<std::pair<std::string, ValueView>>;

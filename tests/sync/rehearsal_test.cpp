@@ -229,9 +229,7 @@ TEST_F(SyncTest, TruncatedRankFileLeavesTheOthersUpAndThePushPartial) {
 
 TEST_F(SyncTest, RankFileOfWhichNoRowCanBeReadMakesNoRun) {
   write_job();
-  const auto file = folder() / "rank-00001.db";
-  // All pages but those that the header and the tables' names lie on.
-  std::filesystem::resize_file(file, 8192);
+  ranklog::test::ruin_chunks(folder() / "rank-00001.db");
   serve();
   EXPECT_EQ(sync({logs(), "--strategy", "all"}), kExitFailed);
   EXPECT_EQ(runs().size(), 3U) << output_;

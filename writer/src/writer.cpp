@@ -127,10 +127,14 @@ LogStatus Writer::log(std::int64_t step, std::initializer_list<Field> fields) no
   return log(step, std::span<const Field>(fields.begin(), fields.size()));
 }
 
-LogStatus Writer::log(std::initializer_list<Field> fields) noexcept {
+LogStatus Writer::log(std::span<const Field> fields) noexcept {
   if (!impl_) return LogStatus::kClosed;
   if (const auto refusal = impl_->refusal()) return *refusal;
-  return impl_->core->recorder.log(std::nullopt, std::span<const Field>(fields.begin(), fields.size()));
+  return impl_->core->recorder.log(std::nullopt, fields);
+}
+
+LogStatus Writer::log(std::initializer_list<Field> fields) noexcept {
+  return log(std::span<const Field>(fields.begin(), fields.size()));
 }
 
 // Runs what may run out of memory; a call that does keeps nothing.
@@ -162,6 +166,10 @@ static LogStatus record_all(Recorder& recorder, Entries&& entries) {
 }
 
 LogStatus Writer::config(std::initializer_list<Field> entries) noexcept {
+  return config(std::span<const Field>(entries.begin(), entries.size()));
+}
+
+LogStatus Writer::config(std::span<const Field> entries) noexcept {
   if (!impl_) return LogStatus::kClosed;
   if (const auto refusal = impl_->refusal()) return *refusal;
   return guarded([&] {
@@ -188,6 +196,10 @@ LogStatus Writer::define_metric(const MetricDefinition& definition) noexcept {
 }
 
 LogStatus Writer::summary(std::initializer_list<Field> entries) noexcept {
+  return summary(std::span<const Field>(entries.begin(), entries.size()));
+}
+
+LogStatus Writer::summary(std::span<const Field> entries) noexcept {
   if (!impl_) return LogStatus::kClosed;
   if (const auto refusal = impl_->refusal()) return *refusal;
   return guarded([&] {

@@ -157,14 +157,17 @@ class Writer {
   LogStatus log(std::int64_t step, std::initializer_list<Field> fields) noexcept;
   // At the step after the greatest one logged (0 at first; after a resume, resume_step).
   LogStatus log(std::initializer_list<Field> fields) noexcept;
+  LogStatus log(std::span<const Field> fields) noexcept;
   // A JSON object; nested objects become key paths, lists and objects with "_type" one value. kRejected if it
   // is no object.
   LogStatus log_json(std::int64_t step, std::string_view object) noexcept;
 
   LogStatus config(std::initializer_list<Field> entries) noexcept;
+  LogStatus config(std::span<const Field> entries) noexcept;
   LogStatus config_json(std::string_view object) noexcept;  // its top-level keys
   LogStatus define_metric(const MetricDefinition& definition) noexcept;
   LogStatus summary(std::initializer_list<Field> entries) noexcept;
+  LogStatus summary(std::span<const Field> entries) noexcept;
   LogStatus event(std::string_view kind, std::string_view json_object,
                   std::optional<std::int64_t> step = {}) noexcept;
   [[nodiscard]] ArtifactBuilder artifact(std::string_view name, std::string_view type);

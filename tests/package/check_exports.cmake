@@ -1,0 +1,16 @@
+# cmake -DNM= -DLIBRARY= -DHEADER= -P check_exports.cmake
+execute_process(COMMAND ${NM} --dynamic --defined-only --format=posix ${LIBRARY} OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[^\n]+" lines "${lines}")
+list(TRANSFORM lines REPLACE " .*" "" OUTPUT_VARIABLE exported)
+list(SORT exported)
+
+file(READ ${HEADER} header)
+string(REGEX REPLACE "/\\*[^*]*\\*+([^/*][^*]*\\*+)*/" "" header "${header}")
+string(REGEX MATCHALL "ranklog_[a-z0-9_]+\\(" declared "${header}")
+list(TRANSFORM declared REPLACE "\\(" "")
+list(REMOVE_DUPLICATES declared)
+list(SORT declared)
+list(LENGTH declared count)
+if(count LESS 30 OR NOT exported STREQUAL declared)
+  message(FATAL_ERROR "exported:\n${exported}\ndeclared in ranklog.h:\n${declared}")
+endif()
