@@ -189,7 +189,7 @@ TEST_F(PlanTest, PlanOfDamagedRowsExitsAsItsPushWould) {
   job.nodes = job.ranks_per_node = 1;
   job.write(logs_.path(), 1);
   const auto file = job.folder(logs_.path()) / "rank-00000.db";
-  test::ruin_chunks(file);
+  ranklog::test::ruin_chunks(file);
   EXPECT_EQ(exit_status(view_plan(plan(), StopFlag{})), kExitDamaged);
 }
 
