@@ -257,8 +257,8 @@ std::string Chooser::experiment_id() const {
   return random_run_id();
 }
 
-// The launcher's token alone would be equal for two programs of one batch script; but it tells a later restart
-// whose experiment this is.
+// The launcher's token alone would be equal for two programs of one batch script; but it tells a later
+// restart whose experiment this is.
 std::string Chooser::fresh_token() const {
   if (settings_.explicit_token) return *settings_.explicit_token;
   const std::string random = random_hex(8);
