@@ -4,16 +4,15 @@
 #include <random>
 #include <thread>
 
+#include "ranklog/schema/time.hpp"
+
 namespace ranklog::sync {
 namespace {
 
 class SystemClock final : public Clock {
  public:
   std::chrono::steady_clock::time_point now() override { return std::chrono::steady_clock::now(); }
-  std::int64_t unix_ns() override {
-    const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count();
-  }
+  std::int64_t unix_ns() override { return unix_time_ns(); }
   void sleep(std::chrono::milliseconds duration) override { std::this_thread::sleep_for(duration); }
   double random() override {
     const std::lock_guard lock(mutex_);

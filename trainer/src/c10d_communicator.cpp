@@ -12,10 +12,10 @@
 #include "launch_seat.hpp"
 #include "network.hpp"
 #include "peer_watch.hpp"
+#include "ranklog/schema/time.hpp"
 #include "ranklog/trainer/first_line.hpp"
 #include "ranklog/trainer/in_process_communicator.hpp"
 #include "roster.hpp"
-#include "unix_time.hpp"
 
 namespace ranklog {
 namespace {

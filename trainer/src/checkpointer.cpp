@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "ranklog/schema/naming.hpp"
-#include "unix_time.hpp"
+#include "ranklog/schema/time.hpp"
 
 namespace ranklog {
 namespace {

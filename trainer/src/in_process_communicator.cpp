@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "key_store.hpp"
+#include "ranklog/schema/time.hpp"
 #include "roster.hpp"
-#include "unix_time.hpp"
 
 namespace ranklog {
 namespace {

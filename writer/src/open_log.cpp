@@ -11,6 +11,7 @@
 #include "process_facts.hpp"
 #include "ranklog/schema/naming.hpp"
 #include "ranklog/schema/rank_file.hpp"
+#include "ranklog/schema/time.hpp"
 
 namespace ranklog::writer {
 namespace {

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <random>
 
+#include "ranklog/schema/time.hpp"
 #include "secrets.hpp"
 
 namespace ranklog::writer {
@@ -97,12 +98,6 @@ std::string random_run_id() {
   std::string id;
   for (const auto byte : random) id += kCharacters[byte % kCharacters.size()];
   return id;
-}
-
-std::int64_t unix_time_ns() noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 std::int64_t process_start_ns() {

@@ -28,7 +28,6 @@ struct GitFacts {
 // Eight characters of [a-z0-9], as W&B names its runs.
 [[nodiscard]] std::string random_run_id();
 
-[[nodiscard]] std::int64_t unix_time_ns() noexcept;
 // When this process started; 0 if that cannot be told.
 [[nodiscard]] std::int64_t process_start_ns();
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "process_facts.hpp"
+#include "ranklog/schema/time.hpp"
 
 namespace ranklog::writer {
 namespace {

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "process_facts.hpp"
 #include "ranklog/schema/naming.hpp"
+#include "ranklog/schema/time.hpp"
 
 namespace ranklog::writer {
 namespace {
