@@ -317,17 +317,39 @@ class Search {
   NumberChoice choice_;
 };
 
-void read_float32s(std::span<std::uint64_t> words) {
+void read_view(ByteReader& in, std::span<std::uint64_t> words, Words what, Prediction prediction) {
+  const std::size_t order = std::min(order_of(prediction), words.size());
+  for (std::uint64_t& word : words.first(order)) word = in.varint();
+  read_planes(in, words.subspan(order));
+  restore(words, what, prediction);
+}
+
+void widen_float32s(std::span<std::uint64_t> words) {
   for (std::uint64_t& word : words) {
     if (word > std::numeric_limits<std::uint32_t>::max()) damaged("a float32 has more than four bytes");
     word = float32_to_word(static_cast<std::uint32_t>(word));
   }
 }
 
-void read_decimals(std::span<std::uint64_t> words, unsigned decimals) {
+void divide_decimals(std::span<std::uint64_t> words, unsigned decimals) {
   for (std::uint64_t& word : words) {
     const double value = static_cast<double>(static_cast<std::int64_t>(word)) / kPowersOfTen[decimals];
     word = std::bit_cast<std::uint64_t>(value);
+  }
+}
+
+std::vector<std::uint64_t> read_dictionary(ByteReader& in) {
+  const std::uint64_t size = in.varint();
+  if (size == 0 || size > kMaxDictionary) damaged("a dictionary of a wrong size");
+  std::vector<std::uint64_t> dictionary(size);
+  for (std::uint64_t& word : dictionary) word = in.fixed<std::uint64_t>();
+  return dictionary;
+}
+
+void look_up(std::span<std::uint64_t> words, std::span<const std::uint64_t> dictionary) {
+  for (std::uint64_t& word : words) {
+    if (word >= dictionary.size()) damaged("an index beyond its dictionary");
+    word = dictionary[word];
   }
 }
 
@@ -353,28 +375,23 @@ void read_numbers(ByteReader& in, std::span<std::uint64_t> words, NumberKind kin
   if (kind == NumberKind::kInteger && (view == View::kFloat32 || view == View::kDecimal)) {
     damaged("integers in an encoding of floats");
   }
-  unsigned decimals = 0;
-  std::vector<std::uint64_t> dictionary;
-  if (view == View::kDecimal) {
-    decimals = in.fixed<std::uint8_t>();
-    if (decimals >= kPowersOfTen.size()) damaged("too many decimals");
-  } else if (view == View::kDictionary) {
-    const std::uint64_t size = in.varint();
-    if (size == 0 || size > kMaxDictionary) damaged("a dictionary of a wrong size");
-    dictionary.resize(size);
-    for (std::uint64_t& word : dictionary) word = in.fixed<std::uint64_t>();
-  }
   const Words what = words_of(view, kind);
-  const std::size_t order = std::min(order_of(prediction), words.size());
-  for (std::uint64_t& word : words.first(order)) word = in.varint();
-  read_planes(in, words.subspan(order));
-  restore(words, what, prediction);
-  if (view == View::kFloat32) read_float32s(words);
-  if (view == View::kDecimal) read_decimals(words, decimals);
-  if (view == View::kDictionary) {
-    for (std::uint64_t& word : words) {
-      if (word >= dictionary.size()) damaged("an index beyond its dictionary");
-      word = dictionary[word];
+  switch (view) {
+    case View::kPlain:
+      return read_view(in, words, what, prediction);
+    case View::kFloat32:
+      read_view(in, words, what, prediction);
+      return widen_float32s(words);
+    case View::kDecimal: {
+      const auto decimals = in.fixed<std::uint8_t>();
+      if (decimals >= kPowersOfTen.size()) damaged("too many decimals");
+      read_view(in, words, what, prediction);
+      return divide_decimals(words, decimals);
+    }
+    case View::kDictionary: {
+      const std::vector<std::uint64_t> dictionary = read_dictionary(in);
+      read_view(in, words, what, prediction);
+      return look_up(words, dictionary);
     }
   }
 }

@@ -18,6 +18,7 @@ namespace ranklog {
 namespace {
 
 using test::awkward_group;
+using test::group_of;
 using test::kSeries;
 using test::same_group;
 using test::Series;
@@ -156,16 +157,8 @@ TEST(ChunkCodec, ChoicesOfEarlierChunksNeverChangeValues) {
   ChunkEncoder encoder;
   std::mt19937_64 random(3);
   for (int round = 0; round < 100; ++round) {
-    RowGroup group;
-    Column column(0);
     const Series& series = kSeries[random() % std::size(kSeries)];
-    for (std::size_t row = 0; row < 1000; ++row) {
-      group.sequence.push_back(row + 1);
-      group.step.push_back(static_cast<std::int64_t>(row));
-      group.time_ns.push_back(0);
-      column.push_back(series.value(row, random));
-    }
-    group.columns = {column};
+    const RowGroup group = group_of(series, 1000, random());
     EXPECT_TRUE(same_group(decode_chunk(encoder.encode(group)), group)) << series.name;
   }
 }
@@ -179,17 +172,8 @@ TEST(ChunkCodec, SeriesTakeWhatTheyShould) {
   for (const Series& series : kSeries) {
     const auto most = kMost.find(series.name);
     if (most == kMost.end()) continue;
-    std::mt19937_64 random(4);
-    RowGroup group;
-    Column column(0);
-    for (std::size_t row = 0; row < 4096; ++row) {
-      group.sequence.push_back(row + 1);
-      group.step.push_back(static_cast<std::int64_t>(row));
-      group.time_ns.push_back(0);
-      column.push_back(series.value(row, random));
-    }
-    group.columns = {column};
-    EXPECT_LT(static_cast<double>(encode_chunk(group).size()) / 4096, most->second) << series.name;
+    EXPECT_LT(static_cast<double>(encode_chunk(group_of(series, 4096, 4)).size()) / 4096, most->second)
+        << series.name;
   }
 }
 

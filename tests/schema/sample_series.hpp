@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "ranklog/schema/value.hpp"
+#include "ranklog/schema/row_group.hpp"
 
 namespace ranklog::test {
 
@@ -75,5 +75,20 @@ inline const Series kSeries[] = {
        return row % 5 == 0 ? ValueView(nullptr) : ValueView(uniform(random));
      }},
 };
+
+// One series, logged at every step.
+inline RowGroup group_of(const Series& series, std::size_t rows, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  RowGroup group;
+  Column column(0);
+  for (std::size_t row = 0; row < rows; ++row) {
+    group.sequence.push_back(row + 1);
+    group.step.push_back(static_cast<std::int64_t>(row));
+    group.time_ns.push_back(static_cast<std::int64_t>(row) * 1'000'000);
+    column.push_back(series.value(row, random));
+  }
+  group.columns = {column};
+  return group;
+}
 
 }  // namespace ranklog::test
