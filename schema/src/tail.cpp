@@ -1,7 +1,7 @@
 #include "ranklog/schema/tail.hpp"
 
 #include <algorithm>
-#include <array>
+#include <cstring>
 
 #include "bytes.hpp"
 #include "crc32c.hpp"
@@ -13,7 +13,6 @@ namespace {
 // On disk, frozen (FORMAT.md, "Tail").
 constexpr std::string_view kMagic = "RKLGTAIL";
 constexpr std::uint32_t kTailVersion = 0;
-constexpr std::size_t kFrameBytes = 8;  // length, checksum
 constexpr std::uint8_t kKeyRecord = 1;
 constexpr std::uint8_t kRowRecord = 2;
 constexpr std::uint8_t kFirstOperation = 3;  // then in the order of OperationBody's alternatives
@@ -22,16 +21,17 @@ constexpr std::uint8_t kLastOperation = kFirstOperation + std::variant_size_v<Op
 // Reserves the frame of a record and fills it in at the end.
 class Frame {
  public:
-  explicit Frame(std::string& out) : out_(out), start_(out.size()) { out_.append(kFrameBytes, '\0'); }
+  explicit Frame(std::string& out) : out_(out), start_(out.size()) { out_.append(kFrameHeadBytes, '\0'); }
   void close() {
-    const std::string_view payload = std::string_view(out_).substr(start_ + kFrameBytes);
+    const std::string_view payload = std::string_view(out_).substr(start_ + kFrameHeadBytes);
     if (payload.size() > kMaxRecordBytes) {
       out_.resize(start_);
       throw Error(ErrorCode::kUsage, "a record of more than 256 MiB cannot be logged",
                   "log the data as a file of an artifact");
     }
     const auto length = static_cast<std::uint32_t>(payload.size());
-    const std::uint32_t checksum = crc32c_of(payload);
+    const std::uint32_t checksum = frame_checksum(payload);
+    out_.resize(start_ + frame_bytes(length));
     std::memcpy(out_.data() + start_, &length, sizeof(length));
     std::memcpy(out_.data() + start_ + sizeof(length), &checksum, sizeof(checksum));
   }
@@ -45,48 +45,49 @@ class Frame {
 // empty, so that a run of zero bytes, as a power loss leaves it, is not a record.
 std::string_view payload_at(std::string_view bytes, std::size_t position) {
   ByteReader in(bytes.substr(position));
-  if (in.remaining() < kFrameBytes) return {};
+  if (in.remaining() < kFrameHeadBytes) return {};
   const auto length = in.fixed<std::uint32_t>();
   const auto checksum = in.fixed<std::uint32_t>();
   if (length == 0 || length > kMaxRecordBytes || length > in.remaining()) return {};
   const std::string_view payload = in.take(length);
-  return crc32c_of(payload) == checksum ? payload : std::string_view();
+  return frame_checksum(payload) == checksum ? payload : std::string_view();
 }
 
-void append_value(std::string& out, ValueView value) {
-  append_fixed(out, static_cast<std::uint8_t>(value.kind()));
-  switch (value.kind()) {
+template <class Integer>
+char* put(char* out, Integer value) noexcept {
+  std::memcpy(out, &value, sizeof(value));
+  return out + sizeof(value);
+}
+
+// A number first: most fields are one, and they are what log() waits for.
+char* put_field(char* out, const TailField& field) noexcept {
+  const ValueKind kind = field.value.kind();
+  out = put(out, field.key);
+  out = put(out, static_cast<std::uint8_t>(kind));
+  if (kind == ValueKind::kFloat64 || kind == ValueKind::kInt64) return put(out, field.value.bits());
+  if (kind == ValueKind::kNull) return out;
+  if (kind == ValueKind::kBool) return put(out, static_cast<std::uint8_t>(field.value.as_bool() ? 1 : 0));
+  const std::string_view text = field.value.text();
+  out = put(out, static_cast<std::uint32_t>(text.size()));
+  std::memcpy(out, text.data(), text.size());
+  return out + text.size();
+}
+
+std::size_t field_bytes(const TailField& field) noexcept {
+  constexpr std::size_t kHead = sizeof(KeyId) + 1;
+  switch (field.value.kind()) {
     case ValueKind::kNull:
-      return;
+      return kHead;
     case ValueKind::kBool:
-      append_fixed(out, static_cast<std::uint8_t>(value.as_bool() ? 1 : 0));
-      return;
+      return kHead + 1;
     case ValueKind::kFloat64:
     case ValueKind::kInt64:
-      append_fixed(out, value.bits());
-      return;
+      return kHead + sizeof(std::uint64_t);
     case ValueKind::kString:
     case ValueKind::kJson:
-      append_fixed(out, static_cast<std::uint32_t>(value.text().size()));
-      out += value.text();
-      return;
+      return kHead + sizeof(std::uint32_t) + field.value.text().size();
   }
-}
-
-// A number in one piece: most fields are one, and they are what log() waits for.
-void append_field(std::string& out, const TailField& field) {
-  const ValueKind kind = field.value.kind();
-  if (kind != ValueKind::kFloat64 && kind != ValueKind::kInt64) {
-    append_fixed(out, field.key);
-    append_value(out, field.value);
-    return;
-  }
-  std::array<char, sizeof(KeyId) + 1 + sizeof(std::uint64_t)> bytes;
-  const std::uint64_t bits = field.value.bits();
-  std::memcpy(bytes.data(), &field.key, sizeof(KeyId));
-  bytes[sizeof(KeyId)] = static_cast<char>(kind);
-  std::memcpy(bytes.data() + sizeof(KeyId) + 1, &bits, sizeof(bits));
-  out.append(bytes.data(), bytes.size());
+  return kHead;
 }
 
 ValueView read_value(ByteReader& in) {
@@ -137,7 +138,56 @@ Operation read_operation(std::uint8_t type, ByteReader& in) {
   return operation;
 }
 
-std::optional<TailRecord> decode_record(std::string_view payload) {
+bool all_zero(std::string_view bytes) {
+  return bytes.find_first_not_of('\0') == std::string_view::npos;
+}
+
+}  // namespace
+
+std::uint32_t frame_checksum(std::string_view payload) noexcept {
+  const std::uint32_t crc = crc32c_of(payload);
+  return crc == 0 ? 1 : crc;
+}
+
+std::size_t row_payload_bytes(std::span<const TailField> fields) noexcept {
+  constexpr std::size_t kHead = 1 + 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t);
+  std::size_t bytes = kHead;
+  for (const TailField& field : fields) bytes += field_bytes(field);
+  return bytes;
+}
+
+void write_row_payload(char* out, std::uint64_t sequence, std::int64_t step, std::int64_t time_ns,
+                       std::span<const TailField> fields) noexcept {
+  out = put(out, kRowRecord);
+  out = put(out, sequence);
+  out = put(out, step);
+  out = put(out, time_ns);
+  out = put(out, static_cast<std::uint32_t>(fields.size()));
+  for (const TailField& field : fields) out = put_field(out, field);
+}
+
+std::string operation_payload(std::int64_t time_ns, const OperationBody& body) {
+  std::string out;
+  append_fixed(out, static_cast<std::uint8_t>(kFirstOperation + body.index()));
+  append_fixed(out, std::uint64_t{0});
+  append_fixed(out, time_ns);
+  out += operation_to_json(body);
+  return out;
+}
+
+void set_operation_sequence(char* payload, std::uint64_t sequence) noexcept {
+  put(payload + 1, sequence);
+}
+
+std::uint64_t sequence_of_record(std::string_view payload) noexcept {
+  std::uint64_t sequence = 0;
+  if (static_cast<std::uint8_t>(payload.front()) == kKeyRecord || payload.size() <= sizeof(sequence))
+    return 0;
+  std::memcpy(&sequence, payload.data() + 1, sizeof(sequence));
+  return sequence;
+}
+
+std::optional<TailRecord> decode_tail_record(std::string_view payload) {
   try {
     ByteReader in(payload);
     const auto type = in.fixed<std::uint8_t>();
@@ -150,15 +200,10 @@ std::optional<TailRecord> decode_record(std::string_view payload) {
   return std::nullopt;
 }
 
-bool all_zero(std::string_view bytes) {
-  return bytes.find_first_not_of('\0') == std::string_view::npos;
-}
-
-}  // namespace
-
 std::string encode_tail_header(std::string_view launch_token, int rank) {
   std::string out(kMagic);
   append_fixed(out, kTailVersion);
+  append_fixed(out, std::uint32_t{0});
   Frame frame(out);
   append_fixed(out, static_cast<std::uint32_t>(rank));
   out += launch_token;
@@ -167,7 +212,7 @@ std::string encode_tail_header(std::string_view launch_token, int rank) {
 }
 
 std::optional<TailHeader> decode_tail_header(std::string_view segment) {
-  constexpr std::size_t kFixedBytes = kMagic.size() + sizeof(kTailVersion);
+  constexpr std::size_t kFixedBytes = kMagic.size() + sizeof(kTailVersion) + sizeof(std::uint32_t);
   if (all_zero(segment)) return std::nullopt;
   if (segment.substr(0, kMagic.size()) != kMagic.substr(0, segment.size())) {
     throw Error(ErrorCode::kNotOurs, "it does not begin like a tail segment");
@@ -179,9 +224,10 @@ std::optional<TailHeader> decode_tail_header(std::string_view segment) {
     throw Error(ErrorCode::kVersion, "tail version " + std::to_string(version) + " is newer than " +
                                          std::to_string(kTailVersion) + ", the newest this program reads");
   }
+  (void)in.fixed<std::uint32_t>();  // reserved
   const std::string_view payload = payload_at(segment, kFixedBytes);
   if (payload.size() < sizeof(std::uint32_t)) {
-    const bool cut_off = in.remaining() < kFrameBytes || all_zero(segment.substr(kFixedBytes)) ||
+    const bool cut_off = in.remaining() < kFrameHeadBytes || all_zero(segment.substr(kFixedBytes)) ||
                          in.fixed<std::uint32_t>() > in.remaining() - sizeof(std::uint32_t);
     if (cut_off) return std::nullopt;
     throw Error(ErrorCode::kDamaged, "the header's checksum does not match");
@@ -190,7 +236,7 @@ std::optional<TailHeader> decode_tail_header(std::string_view segment) {
   TailHeader header;
   header.rank = static_cast<int>(content.fixed<std::uint32_t>());
   header.launch_token = content.take(content.remaining());
-  header.bytes = kFixedBytes + kFrameBytes + payload.size();
+  header.bytes = std::min(kFixedBytes + frame_bytes(payload.size()), segment.size());
   return header;
 }
 
@@ -204,59 +250,57 @@ void append_key_record(std::string& out, KeyId key, const KeyPath& path) {
 
 void append_row_record(std::string& out, std::uint64_t sequence, std::int64_t step, std::int64_t time_ns,
                        std::span<const TailField> fields) {
-  constexpr std::size_t kFieldBytes = sizeof(KeyId) + 1 + sizeof(std::uint64_t);
-  constexpr std::size_t kRowBytes = 1 + 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t);
   Frame frame(out);
-  out.reserve(out.size() + kRowBytes + fields.size() * kFieldBytes);
-  append_fixed(out, kRowRecord);
-  append_fixed(out, sequence);
-  append_fixed(out, step);
-  append_fixed(out, time_ns);
-  append_fixed(out, static_cast<std::uint32_t>(fields.size()));
-  for (const TailField& field : fields) append_field(out, field);
+  const std::size_t start = out.size();
+  out.resize(start + row_payload_bytes(fields));
+  write_row_payload(out.data() + start, sequence, step, time_ns, fields);
   frame.close();
 }
 
 void append_operation_record(std::string& out, const Operation& operation) {
   Frame frame(out);
-  append_fixed(out, static_cast<std::uint8_t>(kFirstOperation + operation.body.index()));
-  append_fixed(out, operation.sequence);
-  append_fixed(out, operation.time_ns);
-  out += operation_to_json(operation.body);
+  const std::size_t start = out.size();
+  out += operation_payload(operation.time_ns, operation.body);
+  set_operation_sequence(out.data() + start, operation.sequence);
   frame.close();
 }
 
 std::optional<TailRecord> TailReader::next() {
   const std::string_view payload = payload_at(bytes_, position_);
   if (payload.empty()) return std::nullopt;
-  std::optional<TailRecord> record = decode_record(payload);
-  if (record) position_ += kFrameBytes + payload.size();
+  std::optional<TailRecord> record = decode_tail_record(payload);
+  if (record) position_ = std::min(position_ + frame_bytes(payload.size()), bytes_.size());
   return record;
 }
 
-bool TailReader::skip_damage() {
-  const auto stop_at = [&](std::size_t position) {
-    const std::string_view payload = payload_at(bytes_, position);
-    if (payload.empty() || !decode_record(payload)) return false;
-    position_ = position;
-    return true;
-  };
+bool TailReader::stop_at(std::size_t position) {
+  const std::string_view payload = payload_at(bytes_, position);
+  if (payload.empty() || !decode_tail_record(payload)) return false;
+  position_ = position;
+  return true;
+}
+
+TailReader::Gap TailReader::skip() {
   ByteReader in(bytes_.substr(position_));
-  if (in.remaining() < kFrameBytes) return false;
-  // Where the damaged record says that it ends; else, its length being damaged too, wherever one fits.
-  const std::uint64_t end = position_ + kFrameBytes + in.fixed<std::uint32_t>();
-  if (end < bytes_.size() && stop_at(end)) return true;
-  for (std::size_t position = position_ + 1; position + kFrameBytes < bytes_.size(); ++position) {
-    std::uint32_t length = 0;
-    std::memcpy(&length, bytes_.data() + position, sizeof(length));
-    const auto type = static_cast<unsigned char>(bytes_[position + kFrameBytes]);
-    if (length == 0 || length > bytes_.size() - position - kFrameBytes) continue;
+  if (in.remaining() < kFrameHeadBytes) return Gap::kEnd;
+  const auto length = in.fixed<std::uint32_t>();
+  // Who was writing this record died before its checksum: its log() never returned.
+  const Gap gap = in.fixed<std::uint32_t>() == 0 ? Gap::kUnfinished : Gap::kDamage;
+  // Where the record says that it ends; else, its length being damaged or missing too, wherever one fits.
+  const std::uint64_t end = position_ + frame_bytes(length);
+  if (end < bytes_.size() && stop_at(end)) return gap;
+  for (std::size_t next = position_ + kFrameAlignment; next + kFrameHeadBytes < bytes_.size();
+       next += kFrameAlignment) {
+    std::uint32_t claimed = 0;
+    std::memcpy(&claimed, bytes_.data() + next, sizeof(claimed));
+    const auto type = static_cast<unsigned char>(bytes_[next + kFrameHeadBytes]);
+    if (claimed == 0 || claimed > bytes_.size() - next - kFrameHeadBytes) continue;
     if (type < kKeyRecord || type > kLastOperation) continue;
-    if (length > scan_budget_) return false;
-    scan_budget_ -= length;
-    if (stop_at(position)) return true;
+    if (claimed > scan_budget_) return Gap::kEnd;
+    scan_budget_ -= claimed;
+    if (stop_at(next)) return gap;
   }
-  return false;
+  return Gap::kEnd;
 }
 
 }  // namespace ranklog

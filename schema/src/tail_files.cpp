@@ -71,10 +71,12 @@ void read_records(const TailSegment& segment, std::string_view bytes, std::size_
       std::visit([&](auto& body) { collector.add(std::move(body)); }, *record);
     }
     const std::size_t damaged_at = header_bytes + reader.position();
-    if (reader.at_end() || !reader.skip_damage()) {
+    const auto gap = reader.at_end() ? TailReader::Gap::kEnd : reader.skip();
+    if (gap == TailReader::Gap::kEnd) {
       collector.add_bytes(damaged_at);  // what is reserved behind the last record holds nothing
       return;
     }
+    if (gap == TailReader::Gap::kUnfinished) continue;
     collector.add_damage(describe_place(segment, damaged_at), "checksum mismatch; later records are read");
   }
 }

@@ -229,16 +229,23 @@ def crc32c(data):
     return crc ^ 0xFFFFFFFF
 
 
+def payload_at(data, at):
+    length, checksum = struct.unpack_from("<II", data, at)
+    payload = data[at + 8:at + 8 + length]
+    whole = length > 0 and len(payload) == length and (crc32c(payload) or 1) == checksum
+    return payload if whole else None
+
+
 def frames(data):
-    """The payloads up to a torn end."""
+    """The payloads, past records that were never finished, up to a torn end."""
     at = 0
     while at + 8 <= len(data):
-        length, checksum = struct.unpack_from("<II", data, at)
-        payload = data[at + 8:at + 8 + length]
-        if length == 0 or len(payload) < length or crc32c(payload) != checksum:
-            return
-        yield payload
-        at += 8 + length
+        payload = payload_at(data, at)
+        if payload is None:
+            at += 8
+        else:
+            yield payload
+            at += (8 + len(payload) + 7) // 8 * 8
 
 
 def field_value(cursor):
@@ -255,7 +262,7 @@ def field_value(cursor):
 def read_segment(data, state):
     if data[:8] != b"RKLGTAIL" or struct.unpack_from("<I", data, 8)[0] != 0:
         raise ValueError("not a tail segment of version 0")
-    payloads = frames(data[12:])
+    payloads = frames(data[16:])
     header = next(payloads)
     meta = state["meta"]
     if (struct.unpack_from("<I", header)[0], header[4:]) != (meta[b"rank"], meta[b"launch_token"]):

@@ -47,7 +47,7 @@ std::vector<std::int64_t> check_rows(const std::filesystem::path& path) {
     EXPECT_EQ(number, next.at(static_cast<std::size_t>(thread))++);
     EXPECT_EQ(row.step, number);
     EXPECT_EQ(row.values.at("value").view().as_double(), static_cast<double>(number) * 0.5);
-    EXPECT_EQ(row.sequence, last_sequence + 1);
+    EXPECT_GT(row.sequence, last_sequence);  // a number may belong to a row that was not finished
     last_sequence = row.sequence;
   }
   return next;

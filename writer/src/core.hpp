@@ -12,9 +12,9 @@
 namespace ranklog::writer {
 
 struct Core {
-  Core(Recorder::Limits limits, std::int64_t next_step, std::shared_ptr<TailSegment> first_segment,
-       Sealer::Settings settings, RankDatabase database)
-      : recorder(limits, next_step, std::move(first_segment)),
+  Core(Recorder::Limits limits, std::int64_t next_step, TailQueue::Files files, Sealer::Settings settings,
+       RankDatabase database)
+      : recorder(limits, next_step, std::move(files)),
         sealer(std::move(settings), std::move(database), recorder) {}
 
   ForkGuard fork;

@@ -113,42 +113,31 @@ std::int64_t first_step(const Settings& settings, const LaunchChoice& choice, co
   return step_after_earlier_files(own.parent_path(), settings.place.rank, own);
 }
 
-Sealer::Settings sealer_settings(const Settings& settings, const fs::path& path, const Identity& identity) {
-  const auto environment = process_environment();
+TailQueue::Files tail_files(const fs::path& path, const Identity& identity) {
+  const auto forced = lookup(process_environment(), "RANKLOG_TAIL");
+  return {path, encode_tail_header(identity.launch_token, identity.rank),
+          choose_tail_mode(path.parent_path(), forced).mode};
+}
+
+Sealer::Settings sealer_settings(const Options& options, const fs::path& path) {
   Sealer::Settings result;
   result.rank_file = path;
-  result.tail_header = encode_tail_header(identity.launch_token, identity.rank);
-  result.tail_mode = choose_tail_mode(path.parent_path(), lookup(environment, "RANKLOG_TAIL")).mode;
-  result.sync_interval = std::max(settings.options.sync_interval, std::chrono::milliseconds(1));
-  result.seal_interval = settings.options.seal_interval;
-  result.silent = is_true(lookup(environment, "WANDB_SILENT").value_or(""));
+  result.chunk_rows = std::max<std::size_t>(options.chunk_rows, 1);
+  result.sync_interval = std::max(options.sync_interval, std::chrono::milliseconds(1));
+  result.seal_interval = options.seal_interval;
+  result.silent = is_true(lookup(process_environment(), "WANDB_SILENT").value_or(""));
   return result;
 }
 
-Recorder::Limits limits_of(const Options& options) {
-  return {std::max<std::size_t>(options.chunk_rows, 1), std::max<std::size_t>(options.queue_bytes, 1),
-          options.when_full, options.strict};
-}
-
-std::shared_ptr<TailSegment> create_first_segment(OpenLog& log, Sealer::Settings& settings) {
-  for (unsigned index = 1;; ++index) {
-    log.first_segment = tail_segment_path(log.path, index);
-    settings.next_segment = index + 1;
-    int error = 0;
-    auto segment = TailSegment::create(log.first_segment, settings.tail_header, settings.tail_mode, error);
-    if (segment) return segment;
-    const auto path = std::exchange(log.first_segment, {});
-    if (error != EEXIST) throw_io("create", path, error);
-  }
-}
-
 void start_core(OpenLog& log, const Settings& settings, const LaunchChoice& choice, RankDatabase database) {
-  auto sealing = sealer_settings(settings, log.path, log.identity);
-  auto segment = create_first_segment(log, sealing);
-  sync_folder(log.folder);
-  log.core = std::make_shared<Core>(limits_of(settings.options), first_step(settings, choice, log.path),
-                                    std::move(segment), std::move(sealing), std::move(database));
+  const Options& options = settings.options;
+  const Recorder::Limits limits{std::max<std::size_t>(options.queue_bytes, 1), options.when_full,
+                                options.strict};
+  log.core = std::make_shared<Core>(limits, first_step(settings, choice, log.path),
+                                    tail_files(log.path, log.identity), sealer_settings(options, log.path),
+                                    std::move(database));
   log.core->folder = log.folder;
+  sync_folder(log.folder);
 }
 
 OpenLog create_log(const Settings& settings, const LaunchChoice& choice, const fs::path& folder) {
@@ -192,9 +181,9 @@ OpenLog open_log(const Settings& settings) {
 }
 
 void discard(OpenLog& log) noexcept {
+  if (log.core) log.core->recorder.queue().remove_files(true);
   log.core.reset();  // closes the files
   std::error_code ignored;
-  if (!log.first_segment.empty()) fs::remove(log.first_segment, ignored);
   fs::remove(log.path, ignored);
 }
 

@@ -12,7 +12,6 @@ struct OpenLog {
   Identity identity;
   std::filesystem::path path;    // the .db
   std::filesystem::path folder;  // the experiment's
-  std::filesystem::path first_segment;
   std::shared_ptr<Core> core;
 };
 

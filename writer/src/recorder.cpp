@@ -1,384 +1,277 @@
 #include "recorder.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <limits>
+#include <memory>
 
 #include "ranklog/schema/time.hpp"
 
 namespace ranklog::writer {
 namespace {
 
-constexpr std::size_t kBlockBytes = std::size_t{256} << 10;
-// How long a full queue without any progress holds up a caller before rows are dropped instead.
-constexpr std::chrono::seconds kPatience{10};
+// The keys of this thread's last row, by the place in the call: rows mostly have the keys of the row before,
+// so that a comparison does for a look-up.
+constexpr std::size_t kExpectedKeys = 64;
+struct ExpectedKeys {
+  std::uint64_t recorder = 0;
+  std::array<const KnownKey*, kExpectedKeys> keys{};
+};
+constinit thread_local ExpectedKeys expected_keys;
+
+std::uint64_t next_recorder_id() noexcept {
+  static constinit std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+// The fields of a row, on the stack unless they are many. Neither is initialized before it is used.
+class FieldList {
+ public:
+  explicit FieldList(std::size_t size) : size_(size) {
+    if (size > kFew) many_ = std::make_unique_for_overwrite<TailField[]>(size);
+  }
+  [[nodiscard]] TailField* data() noexcept {
+    return many_ ? many_.get() : reinterpret_cast<TailField*>(few_.data());
+  }
+  [[nodiscard]] std::span<const TailField> fields() noexcept { return {data(), size_}; }
+
+ private:
+  static constexpr std::size_t kFew = 32;
+  std::size_t size_;
+  alignas(TailField) std::array<std::byte, kFew * sizeof(TailField)> few_;
+  std::unique_ptr<TailField[]> many_;
+};
+
+std::uint64_t load_word(const char* bytes) noexcept {
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+// Ten of these stand in the way of each row, and a call of memcmp costs more than the comparison.
+bool same_name(std::string_view a, std::string_view b) noexcept {
+  if (a.size() != b.size()) return false;
+  constexpr std::size_t kWord = sizeof(std::uint64_t);
+  if (a.size() < kWord) return a == b;
+  for (std::size_t i = 0; i + kWord < a.size(); i += kWord) {
+    if (load_word(a.data() + i) != load_word(b.data() + i)) return false;
+  }
+  return load_word(a.data() + a.size() - kWord) == load_word(b.data() + b.size() - kWord);
+}
 
 }  // namespace
 
-Recorder::Recorder(Limits limits, std::int64_t next_step, std::shared_ptr<TailSegment> first_segment)
-    : limits_(limits), next_step_(next_step), segment_(std::move(first_segment)) {}
+Recorder::Recorder(Limits limits, std::int64_t next_step, TailQueue::Files files)
+    : limits_(limits),
+      id_(next_recorder_id()),
+      queue_(std::move(files), {limits.queue_bytes, limits.when_full == WhenFull::kBlock},
+             [this] { wake(); }),
+      keys_([this](KeyId id, const KeyPath& path) { queue_.define_key(id, path); }),
+      last_step_(next_step - 1) {}
 
 // ---- Callers ----
 
 LogStatus Recorder::log(std::optional<std::int64_t> step, std::span<const Field> fields) noexcept {
-  return log_row(step, fields.size(), [&](std::size_t i) {
-    const auto key = intern_at(i, fields[i].key);
-    if (key) add_field(*key, fields[i].value);
-    return key.has_value();
+  if (expected_keys.recorder != id_) expected_keys = {id_, {}};
+  return log_row(step, fields.size(), [&](std::size_t i, TailField* out) {
+    const KnownKey* key = expect(i, fields[i].key);
+    if (key != nullptr) std::construct_at(out, key->id, fields[i].value);
+    return key != nullptr;
   });
 }
 
-// Rows mostly have the keys of the row before, in the same places: then a comparison does for a look-up.
-std::optional<KeyId> Recorder::intern_at(std::size_t position, std::string_view name) {
-  if (position >= expected_keys_.size()) expected_keys_.resize(position + 1);
-  ExpectedKey& expected = expected_keys_[position];
-  if (expected.id && expected.name == name) return expected.id;
-  const auto id = keys_.intern(name);
-  if (!id) return std::nullopt;
-  expected.id.reset();
-  expected.name = name;
-  expected.id = id;
-  return id;
+const KnownKey* Recorder::expect(std::size_t position, std::string_view name) {
+  if (position >= kExpectedKeys) return keys_.intern(name);
+  const KnownKey*& expected = expected_keys.keys[position];
+  if (expected == nullptr || !same_name(expected->name, name)) expected = keys_.intern(name);
+  return expected;
+}
+
+LogStatus Recorder::log(std::optional<std::int64_t> step, std::span<const KeyedField> fields) noexcept {
+  const std::size_t keys = keys_.size();
+  return log_row(step, fields.size(), [&](std::size_t i, TailField* out) {
+    std::construct_at(out, fields[i].key.id, fields[i].value);
+    return out->key < keys;
+  });
 }
 
 LogStatus Recorder::log(std::int64_t step, std::span<const PathField> fields) noexcept {
-  return log_row(step, fields.size(), [&](std::size_t i) {
+  return log_row(step, fields.size(), [&](std::size_t i, TailField* out) {
     const auto key = keys_.intern(fields[i].path);
-    if (key) add_field(*key, fields[i].value);
+    if (key) std::construct_at(out, *key, fields[i].value);
     return key.has_value();
   });
+}
+
+Key Recorder::key(std::string_view name) {
+  const KnownKey* known = keys_.intern(name);
+  return known != nullptr ? Key{known->id} : Key{};
 }
 
 template <class Resolve>
 LogStatus Recorder::log_row(std::optional<std::int64_t> step, std::size_t count, Resolve resolve) noexcept {
+  if (closed_.load(std::memory_order_relaxed)) return LogStatus::kClosed;
   if (count == 0 || (step && *step < 0)) return LogStatus::kRejected;
   const std::int64_t time_ns = unix_time_ns();
   try {
-    Lock lock(mutex_);
-    const bool room = wait_for_room(lock);
-    if (closed_) return LogStatus::kClosed;
+    FieldList list(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!resolve(i, list.data() + i)) return LogStatus::kRejected;
+    }
+    const std::span<const TailField> fields = list.fields();
     const auto accepted = accept_step(step);
     if (!accepted) return LogStatus::kRejected;
-    begin_row();
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!resolve(i)) return LogStatus::kRejected;
-    }
-    if (!room) return drop();
-    const LogStatus status = append(
-        [&](std::string& out, std::uint64_t sequence) { encode_row(out, sequence, *accepted, time_ns); });
-    last_step_ = std::max(*accepted, last_step_.value_or(*accepted));
-    return status;
+    const std::size_t bytes = row_payload_bytes(fields);
+    if (bytes > kMaxRecordBytes) return count_drop(LogStatus::kDropped);
+    return count_drop(put(queue_.reserve(bytes), bytes, [&](char* out, std::uint64_t sequence) {
+      write_row_payload(out, sequence, *accepted, time_ns, fields);
+    }));
   } catch (...) {
-    const Lock lock(mutex_);
-    return closed_ ? LogStatus::kClosed : drop();
+    return count_drop(LogStatus::kDropped);
   }
 }
 
 LogStatus Recorder::record(OperationBody body) noexcept {
-  Operation operation;
-  operation.time_ns = unix_time_ns();
-  operation.body = std::move(body);
+  if (closed_.load(std::memory_order_relaxed)) return LogStatus::kClosed;
   try {
-    Lock lock(mutex_);
-    const bool room = wait_for_room(lock);
-    if (closed_) return LogStatus::kClosed;
-    if (!room) return drop();
-    return append([&](std::string& out, std::uint64_t sequence) {
-      operation.sequence = sequence;
-      append_operation_record(out, operation);
-    });
+    std::string payload = operation_payload(unix_time_ns(), body);
+    if (payload.size() > kMaxRecordBytes) return count_drop(LogStatus::kDropped);
+    return count_drop(put_operation(queue_.reserve(payload.size()), payload));
   } catch (...) {
-    const Lock lock(mutex_);
-    return closed_ ? LogStatus::kClosed : drop();
+    return count_drop(LogStatus::kDropped);
   }
+}
+
+template <class Write>
+LogStatus Recorder::put(const TailQueue::Reservation& reservation, std::size_t payload_bytes,
+                        Write write) noexcept {
+  if (reservation.refusal != TailQueue::Refusal::kNone) [[unlikely]] {
+    return reservation.refusal == TailQueue::Refusal::kClosed ? LogStatus::kClosed : LogStatus::kDropped;
+  }
+  const TailBuffer::Place& place = reservation.place;
+  TailBuffer::announce(place, payload_bytes);
+  write(place.payload(), place.sequence);
+  const int error = reservation.buffer->publish(place, payload_bytes);
+  if (place.sequence == wake_at_.load(std::memory_order_seq_cst)) [[unlikely]]
+    wake();
+  return error == 0 ? LogStatus::kOk : LogStatus::kInMemory;
+}
+
+LogStatus Recorder::put_operation(const TailQueue::Reservation& reservation, std::string& payload) noexcept {
+  return put(reservation, payload.size(), [&](char* out, std::uint64_t sequence) {
+    set_operation_sequence(payload.data(), sequence);
+    std::ranges::copy(payload, out);
+  });
+}
+
+std::optional<std::int64_t> Recorder::accept_step(std::optional<std::int64_t> step) noexcept {
+  std::int64_t last = last_step_.load(std::memory_order_relaxed);
+  if (step) {
+    if (limits_.strict && *step < last) return std::nullopt;
+    while (*step > last && !last_step_.compare_exchange_weak(last, *step)) continue;
+    return step;
+  }
+  do {
+    if (last == std::numeric_limits<std::int64_t>::max()) return std::nullopt;
+  } while (!last_step_.compare_exchange_weak(last, last + 1));
+  return last + 1;
+}
+
+LogStatus Recorder::count_drop(LogStatus status) noexcept {
+  if (status == LogStatus::kDropped) [[unlikely]] {
+    dropped_rows_.fetch_add(1);
+    unreported_drops_.fetch_add(1);
+  }
+  return status;
 }
 
 void Recorder::close() noexcept {
-  const Lock lock(mutex_);
-  closed_ = true;
-  room_.notify_all();
-  wake_locked();
-}
-
-std::uint64_t Recorder::last_sequence() const noexcept {
-  const Lock lock(mutex_);
-  return sequence_;
-}
-
-bool Recorder::enough_to_seal() const noexcept {
-  return live_records_ >= limits_.chunk_rows || live_bytes_ + taken_bytes_ >= limits_.queue_bytes / 2;
-}
-
-bool Recorder::has_room() const noexcept {
-  return live_bytes_ + taken_bytes_ < limits_.queue_bytes;
-}
-
-bool Recorder::wait_for_room(Lock& lock) {
-  if (has_room()) return true;
-  wake_locked();
-  if (!full_since_) full_since_ = std::chrono::steady_clock::now();
-  const auto give_up = [&] { return closed_ || !seal_error_.empty(); };
-  if (limits_.when_full == WhenFull::kBlock && !give_up()) {
-    room_.wait_until(lock, *full_since_ + kPatience, [&] { return has_room() || give_up(); });
-  }
-  return has_room();
-}
-
-LogStatus Recorder::drop() noexcept {
-  ++dropped_rows_;
-  ++unreported_drops_;
-  return LogStatus::kDropped;
-}
-
-// ---- Encoding ----
-
-std::optional<std::int64_t> Recorder::accept_step(std::optional<std::int64_t> step) const noexcept {
-  if (!step) {
-    if (!last_step_) return next_step_;
-    if (*last_step_ == std::numeric_limits<std::int64_t>::max()) return std::nullopt;
-    return *last_step_ + 1;
-  }
-  if (limits_.strict && last_step_ && *step < *last_step_) return std::nullopt;
-  return step;
-}
-
-void Recorder::begin_row() noexcept {
-  ++row_;
-  fields_.clear();
-}
-
-// A key that stands twice in one call keeps its later value.
-void Recorder::add_field(KeyId key, ValueView value) {
-  if (key >= key_uses_.size()) key_uses_.resize(key + std::size_t{1});
-  auto& use = key_uses_[key];
-  if (use.row == row_) {
-    fields_[use.position].value = value;
-    return;
-  }
-  use.row = row_;
-  use.position = fields_.size();
-  fields_.push_back({key, value});
-}
-
-void Recorder::encode_row(std::string& out, std::uint64_t sequence, std::int64_t step, std::int64_t time_ns) {
-  for (const auto& field : fields_) {
-    if (key_uses_[field.key].defined_in == segment_number_) continue;
-    append_key_record(out, field.key, keys_.paths()[field.key]);
-  }
-  append_row_record(out, sequence, step, time_ns, fields_);
-  for (const auto& field : fields_) key_uses_[field.key].defined_in = segment_number_;
-}
-
-std::string& Recorder::block_with_room() {
-  if (!blocks_.empty() && blocks_.back().size() < kBlockBytes) return blocks_.back();
-  if (spare_blocks_.empty()) {
-    blocks_.emplace_back();
-    blocks_.back().reserve(kBlockBytes + kBlockBytes / 8);
-  } else {
-    blocks_.push_back(std::move(spare_blocks_.back()));
-    spare_blocks_.pop_back();
-  }
-  return blocks_.back();
-}
-
-template <class Encoder>
-LogStatus Recorder::append(Encoder encode) {
-  std::string& block = block_with_room();
-  const std::size_t start = block.size();
+  closed_.store(true);
   try {
-    encode(block, sequence_ + 1);
+    report_drops();
   } catch (...) {
-    block.resize(start);
-    throw;
+    // Without memory for the event: the count is in the file all the same.
   }
-  ++sequence_;
-  live_bytes_ += block.size() - start;
-  if (live_records_++ == 0) oldest_ = std::chrono::steady_clock::now();
-  if (seal_error_.empty() && enough_to_seal()) wake_locked();
-  return write_tail(std::string_view(block).substr(start));
-}
-
-LogStatus Recorder::write_tail(std::string_view records) noexcept {
-  if (tail_error_ == 0 && segment_) {
-    const int error = segment_->append(records);
-    if (error == 0) {
-      tail_through_ = sequence_;
-      return LogStatus::kOk;
-    }
-    break_tail(error);
-  }
-  return LogStatus::kInMemory;
-}
-
-void Recorder::break_tail(int error_number) noexcept {
-  tail_error_ = error_number;
-  wake_locked();
+  queue_.close();
+  wake();
 }
 
 // ---- The background thread ----
 
-void Recorder::wait_until(SteadyTime deadline) {
-  Lock lock(mutex_);
+void Recorder::wait_until(SteadyTime deadline, std::uint64_t sequence) {
+  wake_at_.store(sequence, std::memory_order_seq_cst);
+  if (queue_.last_sequence() >= sequence) return;  // it came before it was asked for
+  std::unique_lock lock(mutex_);
   work_.wait_until(lock, deadline, [&] { return wake_; });
   wake_ = false;
 }
 
 void Recorder::wake() noexcept {
-  const Lock lock(mutex_);
-  wake_locked();
-}
-
-void Recorder::wake_locked() noexcept {
+  const std::lock_guard lock(mutex_);
   if (wake_) return;
   wake_ = true;
   work_.notify_one();
 }
 
-Recorder::Load Recorder::load() const {
-  const Lock lock(mutex_);
-  return {live_records_ + (unreported_drops_ > 0 ? 1 : 0), enough_to_seal(), tail_error_ != 0, oldest_};
-}
-
 void Recorder::report_drops() {
-  if (unreported_drops_ == 0) return;
-  Operation operation;
-  operation.time_ns = unix_time_ns();
+  if (unreported_drops_.load() == 0) return;
+  const std::uint64_t rows = unreported_drops_.exchange(0);
   Event event;
   event.kind = "drop";
-  event.json = "{\"rows\":" + std::to_string(unreported_drops_) + "}";
-  operation.body = std::move(event);
-  append([&](std::string& out, std::uint64_t sequence) {
-    operation.sequence = sequence;
-    append_operation_record(out, operation);
-  });
-  unreported_drops_ = 0;
-}
-
-Backlog Recorder::take(std::shared_ptr<TailSegment>& next, int next_error) {
-  const Lock lock(mutex_);
-  report_drops();
-  Backlog backlog;
-  const auto& paths = keys_.paths();
-  backlog.new_keys.assign(paths.begin() + static_cast<std::ptrdiff_t>(keys_taken_), paths.end());
-  keys_taken_ = paths.size();
-  backlog.blocks = std::move(blocks_);
-  blocks_.clear();
-  backlog.watermark = sequence_;
-  backlog.dropped_rows = dropped_rows_;
-  backlog.segment = std::move(segment_);
-  taken_segment_ = backlog.segment;
-  taken_bytes_ = std::exchange(live_bytes_, 0);
-  live_records_ = 0;
-  ++segment_number_;
-  if (tail_error_ == 0) {
-    segment_ = std::move(next);
-    tail_error_ = next_error;
-  }
-  return backlog;
-}
-
-void Recorder::recycle(std::vector<std::string> blocks) {
-  constexpr std::size_t kMostSpare = 4;
-  const Lock lock(mutex_);
-  for (auto& block : blocks) {
-    if (spare_blocks_.size() == kMostSpare || block.capacity() > 2 * kBlockBytes) continue;
-    block.clear();
-    spare_blocks_.push_back(std::move(block));
-  }
+  event.json = "{\"rows\":" + std::to_string(rows) + "}";
+  std::string payload = operation_payload(unix_time_ns(), std::move(event));
+  (void)put_operation(queue_.reserve_now(payload.size()), payload);
 }
 
 void Recorder::committed(std::uint64_t watermark) {
-  const Lock lock(mutex_);
-  taken_bytes_ = 0;
-  taken_segment_.reset();
-  tail_through_ = std::max(tail_through_, watermark);
-  durable_ = std::max(durable_, watermark);
+  synced(watermark);
+  queue_.set_hopeless(false);
+  const std::lock_guard lock(mutex_);
   seal_error_.clear();
-  full_since_.reset();
-  room_.notify_all();
 }
 
 void Recorder::commit_failed(const char* reason) noexcept {
-  const Lock lock(mutex_);
+  queue_.set_hopeless(true);
+  const std::lock_guard lock(mutex_);
   try {
     seal_error_ = reason;
   } catch (...) {
     seal_error_ = "out of memory";  // short enough to need none
   }
-  room_.notify_all();
-}
-
-int Recorder::resume_tail(std::shared_ptr<TailSegment>& segment) {
-  const Lock lock(mutex_);
-  for (const auto& block : blocks_) {
-    if (const int error = segment->append(block); error != 0) {
-      tail_error_ = error;
-      return error;
-    }
-  }
-  segment_.swap(segment);
-  tail_error_ = 0;
-  tail_through_ = sequence_;
-  return 0;
-}
-
-void Recorder::tail_failed(int error_number) {
-  const Lock lock(mutex_);
-  tail_through_ = durable_;
-  break_tail(error_number);
-}
-
-void Recorder::abandon() {
-  const Lock lock(mutex_);
-  dropped_rows_ += sequence_ - std::min(sequence_, tail_through_);
-}
-
-std::shared_ptr<TailSegment> Recorder::release_segment() {
-  const Lock lock(mutex_);
-  return std::move(segment_);
-}
-
-Recorder::SyncPoint Recorder::sync_point() const {
-  const Lock lock(mutex_);
-  SyncPoint point;
-  point.through = tail_through_;
-  for (const auto& segment : {taken_segment_, segment_}) {
-    if (segment && segment->needs_sync()) point.segments.push_back(segment);
-  }
-  return point;
 }
 
 void Recorder::synced(std::uint64_t through) {
-  const Lock lock(mutex_);
-  durable_ = std::max(durable_, through);
+  durable_.store(std::max(durable_.load(), through));  // by this thread alone
+}
+
+void Recorder::abandon() {
+  dropped_rows_.fetch_add(queue_.in_memory_alone());
 }
 
 // ---- What a person is told ----
 
 std::string Recorder::trouble() const {
-  if (!seal_error_.empty()) return seal_error_;
-  if (tail_error_ != 0) return "cannot write the tail: " + errno_text(tail_error_);
-  return "";
+  {
+    const std::lock_guard lock(mutex_);
+    if (!seal_error_.empty()) return seal_error_;
+  }
+  const int error = queue_.error();
+  return error == 0 ? "" : "cannot write the tail: " + errno_text(error);
 }
 
 bool Recorder::in_trouble() const {
-  const Lock lock(mutex_);
   return !trouble().empty();
 }
 
-bool Recorder::is_durable(std::uint64_t through) const noexcept {
-  const Lock lock(mutex_);
-  return durable_ >= through;
-}
-
 Outcome Recorder::outcome(std::uint64_t through) const {
-  const Lock lock(mutex_);
   Outcome outcome;
-  outcome.dropped_rows = dropped_rows_;
-  outcome.durable = durable_ >= through && dropped_rows_ == 0;
+  outcome.dropped_rows = dropped_rows();
+  outcome.durable = is_durable(through) && outcome.dropped_rows == 0;
   outcome.message = trouble();
-  if (dropped_rows_ > 0) {
+  if (outcome.dropped_rows > 0) {
     outcome.message +=
-        (outcome.message.empty() ? "" : "; ") + std::to_string(dropped_rows_) + " rows were dropped";
+        (outcome.message.empty() ? "" : "; ") + std::to_string(outcome.dropped_rows) + " rows were dropped";
   }
   return outcome;
 }

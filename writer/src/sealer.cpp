@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <limits>
 #include <stdexcept>
 #include <thread>
 
@@ -24,6 +25,9 @@ constexpr milliseconds kMergePatience{2000};
 // Readers elsewhere take a file that has not changed for ten minutes for a dead one's.
 constexpr std::chrono::seconds kHeartbeat{60};
 constexpr std::chrono::seconds kReportInterval{60};
+// In one transaction at most.
+constexpr std::uint64_t kMostChunks = 64;
+constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
@@ -31,7 +35,6 @@ Sealer::Sealer(Settings settings, RankDatabase database, Recorder& recorder)
     : settings_(std::move(settings)),
       recorder_(recorder),
       database_(std::move(database)),
-      next_segment_(settings_.next_segment),
       last_sync_(steady_clock::now()),
       last_commit_(last_sync_),
       retry_at_(last_sync_),
@@ -77,8 +80,10 @@ void Sealer::run() noexcept {
     return stop_;
   };
   while (!stopping()) {
-    recorder_.wait_until(next_wake());
     try {
+      const SteadyTime wake_at = next_wake();
+      const bool refused = steady_clock::now() < retry_at_;
+      recorder_.wait_until(wake_at, refused ? kNever : watermark_ + settings_.chunk_rows);
       step();
     } catch (const std::exception& error) {
       recorder_.commit_failed(error.what());
@@ -95,26 +100,47 @@ void Sealer::run() noexcept {
   changed_.notify_all();
 }
 
-SteadyTime Sealer::next_wake() const {
-  const auto now = steady_clock::now();
-  const auto load = recorder_.load();
-  SteadyTime seal_at = now + settings_.sync_interval;
-  if (load.records > 0) seal_at = std::min(seal_at, load.oldest + settings_.seal_interval);
-  if (backlog_ || load.tail_broken) seal_at = retry_at_;
-  return std::min(last_sync_ + settings_.sync_interval, std::max(seal_at, retry_at_));
+std::uint64_t Sealer::pending() const {
+  return recorder_.last_sequence() - std::min(recorder_.last_sequence(), watermark_);
 }
 
-bool Sealer::seal_due(SteadyTime now) const {
+bool Sealer::enough_pending() const {
+  return pending() >= settings_.chunk_rows || recorder_.queue().is_half_full();
+}
+
+void Sealer::note_time(SteadyTime now) {
+  if (pending() == 0 && !recorder_.has_unreported_drops()) {
+    oldest_.reset();
+  } else if (!oldest_) {
+    oldest_ = now;
+  }
+}
+
+SteadyTime Sealer::next_wake() {
+  const auto now = steady_clock::now();
+  note_time(now);
+  const auto sync_at = last_sync_ + settings_.sync_interval;
+  if (batch_ || recorder_.queue().is_broken()) return std::min(sync_at, retry_at_);
+  if (!oldest_) return sync_at;
+  return std::min(sync_at, std::max(*oldest_ + settings_.seal_interval, retry_at_));
+}
+
+bool Sealer::seal_due(SteadyTime now) {
+  note_time(now);
   if (now < retry_at_) return false;
-  const auto load = recorder_.load();
-  return backlog_ || load.tail_broken || load.enough ||
-         (load.records > 0 && now >= load.oldest + settings_.seal_interval);
+  return batch_ || enough_pending() || recorder_.queue().is_broken() ||
+         (oldest_ && now >= *oldest_ + settings_.seal_interval);
 }
 
 void Sealer::step() {
   const auto now = steady_clock::now();
+  if (now >= retry_at_ && !recorder_.queue().prepare()) back_off();
   if (now >= last_sync_ + settings_.sync_interval) sync_tail();
-  if (seal_due(now)) seal();
+  if (seal_due(now)) {
+    // Whole chunks as long as there are enough rows for them.
+    const std::uint64_t chunks = pending() / settings_.chunk_rows;
+    seal(std::clamp<std::uint64_t>(chunks, 1, kMostChunks) * settings_.chunk_rows);
+  }
   beat(now);
   serve_flush();
   report();
@@ -122,10 +148,10 @@ void Sealer::step() {
 
 // Tells readers on other nodes that this process lives, though it has nothing to say.
 void Sealer::beat(SteadyTime now) {
-  if (backlog_ || now < last_commit_ + kHeartbeat) return;
+  if (batch_ || now < last_commit_ + kHeartbeat) return;
   SealBatch nothing;
   nothing.watermark = watermark_;
-  nothing.dropped_rows = recorder_.outcome(0).dropped_rows;
+  nothing.dropped_rows = recorder_.dropped_rows();
   nothing.now_ns = unix_time_ns();
   last_commit_ = now;
   database_->commit(nothing);
@@ -142,7 +168,7 @@ void Sealer::serve_flush() {
   const std::uint64_t target = recorder_.last_sequence();
   sync_tail();
   // What the tail could not take is made durable by the database, if anything can do it.
-  while (!recorder_.is_durable(target) && seal()) continue;
+  while (!recorder_.is_durable(target) && seal(pending())) continue;
   flush_served_ = requested;
   const std::lock_guard lock(mutex_);
   flush_done_ = requested;
@@ -151,107 +177,56 @@ void Sealer::serve_flush() {
 
 void Sealer::sync_tail() {
   last_sync_ = steady_clock::now();
-  const auto point = recorder_.sync_point();
-  for (const auto& segment : point.segments) {
-    if (const int error = segment->sync(); error != 0) {
-      recorder_.tail_failed(error);
-      return;
-    }
-  }
-  recorder_.synced(point.through);
+  recorder_.synced(recorder_.queue().sync());
 }
 
 // ---- Sealing ----
 
-// Everything that is live, in one transaction; or the backlog that failed before. False if that failed.
-bool Sealer::seal() {
-  if (!backlog_) begin_batch();
-  if (!commit()) return false;
-  if (recorder_.load().tail_broken && !last_round_) {
-    resume_tail();
-  } else {
-    backoff_ = milliseconds{0};
-  }
-  return true;
-}
-
-void Sealer::begin_batch() {
-  int error = 0;
-  std::shared_ptr<TailSegment> next;
-  if (!last_round_ && !recorder_.load().tail_broken) next = create_segment(error);
-  backlog_ = recorder_.take(next, error);
-  if (next) next->remove();  // the tail broke meanwhile
-}
-
-std::shared_ptr<TailSegment> Sealer::create_segment(int& error) {
-  std::shared_ptr<TailSegment> segment;
-  do {
-    segment = TailSegment::create(tail_segment_path(settings_.rank_file, next_segment_++),
-                                  settings_.tail_header, settings_.tail_mode, error);
-  } while (error == EEXIST);
-  return segment;
-}
-
-SealBatch Sealer::make_batch(const Backlog& backlog) {
-  SealBatch batch;
-  batch.new_keys = backlog.new_keys;
-  batch.watermark = backlog.watermark;
-  batch.dropped_rows = backlog.dropped_rows;
-  RowGroupBuilder rows;
-  for (const auto& block : backlog.blocks) {
-    TailReader reader(block);
-    while (const auto record = reader.next()) {
-      if (const auto* row = std::get_if<TailRow>(&*record)) rows.add(*row);
-      if (const auto* operation = std::get_if<Operation>(&*record)) batch.operations.push_back(*operation);
-    }
-    if (!reader.at_end()) throw std::logic_error("a record in memory does not decode");
-  }
-  batch.groups = rows.take();
-  return batch;
-}
-
-bool Sealer::commit() {
+// What is pending, `most` records of it, in one transaction; or the batch that failed before. False if there
+// was nothing, or if that failed.
+bool Sealer::seal(std::uint64_t most) {
   try {
-    if (!batch_) {
-      batch_ = make_batch(*backlog_);
-      recorder_.recycle(std::move(backlog_->blocks));
-      backlog_->blocks.clear();
-    }
-    batch_->now_ns = unix_time_ns();
-    database_->commit(*batch_);
+    return (batch_ || collect(most)) && commit();
   } catch (const std::exception& error) {
     recorder_.commit_failed(error.what());
     back_off();
     return false;
   }
-  last_commit_ = steady_clock::now();
-  watermark_ = backlog_->watermark;
-  recorder_.committed(watermark_);
-  // Only now: until COMMIT has returned, the tail is what survives.
-  if (backlog_->segment) backlog_->segment->remove();
-  remove_broken_segments();
-  backlog_.reset();
-  batch_.reset();
+}
+
+bool Sealer::collect(std::uint64_t most) {
+  recorder_.report_drops();
+  SealBatch batch;
+  RowGroupBuilder rows;
+  batch.watermark = recorder_.queue().drain(most, [&](std::string_view payload) {
+    auto record = decode_tail_record(payload);
+    if (!record) throw std::logic_error("a record in memory does not decode");
+    if (const auto* row = std::get_if<TailRow>(&*record)) rows.add(*row);
+    if (auto* operation = std::get_if<Operation>(&*record)) batch.operations.push_back(std::move(*operation));
+  });
+  if (rows.rows() == 0 && batch.operations.empty()) return false;
+  batch.groups = rows.take();
+  // All keys that these rows use were known before they were logged.
+  batch.new_keys = recorder_.keys().paths_from(keys_);
+  batch.dropped_rows = recorder_.dropped_rows();
+  batch_keys_ = keys_ + batch.new_keys.size();
+  batch_ = std::move(batch);
   return true;
 }
 
-void Sealer::resume_tail() {
-  int error = 0;
-  broken_segments_.reserve(broken_segments_.size() + 1);
-  auto segment = create_segment(error);
-  if (segment && recorder_.resume_tail(segment) == 0) {
-    if (segment) broken_segments_.push_back(std::move(segment));
-    backoff_ = milliseconds{0};
-    return;
-  }
-  if (segment) segment->remove();
-  back_off();
-}
-
-// Their live records were copied to a segment that is not synced yet; the commit that follows holds them all.
-void Sealer::remove_broken_segments() noexcept {
-  for (const auto& segment : broken_segments_) segment->remove();
-  broken_segments_.clear();
+bool Sealer::commit() {
+  batch_->now_ns = unix_time_ns();
+  database_->commit(*batch_);
+  last_commit_ = steady_clock::now();
+  watermark_ = batch_->watermark;
+  keys_ = batch_keys_;
+  batch_.reset();
+  oldest_.reset();
+  backoff_ = milliseconds{0};
+  // Only now: until COMMIT has returned, the tail is what survives.
+  recorder_.queue().release(watermark_, keys_);
+  recorder_.committed(watermark_);
+  return true;
 }
 
 void Sealer::back_off() {
@@ -270,12 +245,14 @@ void Sealer::end() {
     deadline = stop_deadline_;
   }
   recorder_.close();
-  last_round_ = true;
   std::string trouble;
-  if (!seal_rest(deadline)) {
+  const bool sealed = seal_rest(deadline);
+  if (!sealed) {
     sync_tail();
     recorder_.abandon();
-  } else if (record) {
+  }
+  recorder_.queue().remove_files(sealed);
+  if (sealed && record) {
     try {
       database_->merge_small_chunks(std::min(deadline, steady_clock::now() + kMergePatience));
       database_->finish(record->state, record->exit_code, unix_time_ns());
@@ -290,19 +267,13 @@ void Sealer::end() {
 
 bool Sealer::seal_rest(SteadyTime deadline) {
   const auto give_up = std::min(deadline, steady_clock::now() + kEndPatience);
-  for (;;) {
-    try {
-      const bool pending = backlog_ || recorder_.load().records > 0;
-      if (!pending) break;
-      if (!seal() && steady_clock::now() + backoff_ >= give_up) return false;
-    } catch (const std::exception& error) {
-      recorder_.commit_failed(error.what());
-      return false;
-    }
-    if (backoff_.count() > 0) std::this_thread::sleep_until(std::min(retry_at_, give_up));
+  while (batch_ || !recorder_.queue().is_drained()) {
+    if (seal(kMostChunks * settings_.chunk_rows)) continue;
+    // The disk refuses, or a caller is still writing its last row.
+    const auto next = std::max(retry_at_, steady_clock::now() + milliseconds{1});
+    if (next >= give_up) return false;
+    std::this_thread::sleep_until(next);
   }
-  if (const auto segment = recorder_.release_segment()) segment->remove();
-  remove_broken_segments();
   return true;
 }
 

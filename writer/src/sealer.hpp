@@ -1,5 +1,5 @@
 #pragma once
-// The background thread: owns the database, seals what was logged into it, rotates and syncs the tail.
+// The background thread: owns the database, seals what was logged into it, and looks after the tail.
 
 #include <chrono>
 #include <condition_variable>
@@ -24,9 +24,7 @@ class Sealer {
  public:
   struct Settings {
     std::filesystem::path rank_file;
-    std::string tail_header;
-    TailMode tail_mode = TailMode::kAppend;
-    unsigned next_segment = 2;
+    std::size_t chunk_rows = 4096;
     std::chrono::milliseconds sync_interval{1000};
     std::chrono::milliseconds seal_interval{30000};
     bool silent = false;  // nothing on stderr
@@ -50,16 +48,15 @@ class Sealer {
   // The thread's own.
   void step();
   void serve_flush();
-  [[nodiscard]] SteadyTime next_wake() const;
-  [[nodiscard]] bool seal_due(SteadyTime now) const;
+  void note_time(SteadyTime now);
+  [[nodiscard]] std::uint64_t pending() const;
+  [[nodiscard]] bool enough_pending() const;
+  [[nodiscard]] SteadyTime next_wake();
+  [[nodiscard]] bool seal_due(SteadyTime now);
   void beat(SteadyTime now);
-  bool seal();
-  void begin_batch();
-  [[nodiscard]] static SealBatch make_batch(const Backlog& backlog);
+  bool seal(std::uint64_t most);
+  bool collect(std::uint64_t most);
   bool commit();
-  void resume_tail();
-  void remove_broken_segments() noexcept;
-  [[nodiscard]] std::shared_ptr<TailSegment> create_segment(int& error);
   void sync_tail();
   void back_off();
   void report();
@@ -71,17 +68,16 @@ class Sealer {
 
   // The thread's own.
   std::optional<RankDatabase> database_;
-  std::optional<Backlog> backlog_;                             // taken, not committed
-  std::optional<SealBatch> batch_;                             // the same, decoded
-  std::vector<std::shared_ptr<TailSegment>> broken_segments_;  // kept until what they hold is sealed
-  unsigned next_segment_;
-  std::uint64_t watermark_ = 0;  // committed
+  std::optional<SealBatch> batch_;    // collected, not committed
+  std::size_t batch_keys_ = 0;        // known when it was
+  std::uint64_t watermark_ = 0;       // committed
+  std::size_t keys_ = 0;              // committed
+  std::optional<SteadyTime> oldest_;  // when something pending was first seen
   std::uint64_t flush_served_ = 0;
   SteadyTime last_sync_, last_commit_, retry_at_, last_report_;
   std::chrono::milliseconds backoff_{0};
   bool reported_ = false;
   std::uint64_t reported_drops_ = 0;
-  bool last_round_ = false;  // no segment is needed any more
 
   mutable std::mutex mutex_;  // guards everything below
   std::condition_variable changed_;

@@ -137,6 +137,25 @@ LogStatus Writer::log(std::initializer_list<Field> fields) noexcept {
   return log(std::span<const Field>(fields.begin(), fields.size()));
 }
 
+Key Writer::key(std::string_view name) noexcept {
+  if (!impl_ || impl_->refusal()) return {};
+  try {
+    return impl_->core->recorder.key(name);
+  } catch (...) {
+    return {};
+  }
+}
+
+LogStatus Writer::log(std::int64_t step, std::span<const KeyedField> fields) noexcept {
+  if (!impl_) return LogStatus::kClosed;
+  if (const auto refusal = impl_->refusal()) return *refusal;
+  return impl_->core->recorder.log(step, fields);
+}
+
+LogStatus Writer::log(std::int64_t step, std::initializer_list<KeyedField> fields) noexcept {
+  return log(step, std::span<const KeyedField>(fields.begin(), fields.size()));
+}
+
 // Runs what may run out of memory; a call that does keeps nothing.
 template <class Call>
 static LogStatus guarded(Call call) noexcept {

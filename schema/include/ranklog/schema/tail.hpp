@@ -40,9 +40,26 @@ struct TailHeader {
 // A record's payload is at most this long.
 inline constexpr std::size_t kMaxRecordBytes = std::size_t{1} << 28;
 
-// Each appends one framed record (length, checksum, payload) to `out`; no allocation beyond `out` for rows.
-// A key's record must stand in the same segment before the first row that uses it. Throws Error (kUsage),
-// with `out` as it was, for a record that would be longer than kMaxRecordBytes.
+// A record's frame: its head (u32 length, u32 checksum), the payload, and zero bytes up to a multiple of
+// kFrameAlignment.
+inline constexpr std::size_t kFrameHeadBytes = 8;
+inline constexpr std::size_t kFrameAlignment = 8;
+[[nodiscard]] constexpr std::size_t frame_bytes(std::size_t payload_bytes) noexcept {
+  return (kFrameHeadBytes + payload_bytes + kFrameAlignment - 1) / kFrameAlignment * kFrameAlignment;
+}
+// Never 0, which stands in the head of a record that is still being written.
+[[nodiscard]] std::uint32_t frame_checksum(std::string_view payload) noexcept;
+
+// Payloads, for who places the frame himself. `out` has room for row_payload_bytes().
+[[nodiscard]] std::size_t row_payload_bytes(std::span<const TailField> fields) noexcept;
+void write_row_payload(char* out, std::uint64_t sequence, std::int64_t step, std::int64_t time_ns,
+                       std::span<const TailField> fields) noexcept;
+[[nodiscard]] std::string operation_payload(std::int64_t time_ns, const OperationBody& body);  // sequence: 0
+void set_operation_sequence(char* payload, std::uint64_t sequence) noexcept;
+
+// Each appends one framed record to `out`. A key's record must stand before the first row that uses it, in
+// its segment or an earlier one, unless the key is in the database. Throws Error (kUsage), with `out` as it
+// was, for a record that would be longer than kMaxRecordBytes.
 void append_key_record(std::string& out, KeyId key, const KeyPath& path);
 void append_row_record(std::string& out, std::uint64_t sequence, std::int64_t step, std::int64_t time_ns,
                        std::span<const TailField> fields);
@@ -60,22 +77,35 @@ struct TailRow {
 };
 using TailRecord = std::variant<TailKey, TailRow, Operation>;
 
-// Reads records from bytes in memory (a whole segment without its header, or what a writer has queued). Stops
-// at the first record that is cut off or whose checksum fails.
+// 0 for a key's record, which has none.
+[[nodiscard]] std::uint64_t sequence_of_record(std::string_view payload) noexcept;
+// Empty for one that makes no sense.
+[[nodiscard]] std::optional<TailRecord> decode_tail_record(std::string_view payload);
+
+// Reads records from bytes in memory: a whole segment without its header. Stops at the first record that is
+// cut off, unfinished or damaged.
 class TailReader {
  public:
   explicit TailReader(std::string_view bytes) : bytes_(bytes), scan_budget_(16 * bytes.size()) {}
   [[nodiscard]] std::optional<TailRecord> next();
-  // After next() has returned nothing: goes to the next whole record, if one follows. False if none does,
-  // which is a torn end and no damage.
-  [[nodiscard]] bool skip_damage();
+
+  enum class Gap : std::uint8_t {
+    kEnd,         // no whole record follows: a torn end, and no damage
+    kUnfinished,  // a record that was never logged: its writer died in the middle
+    kDamage,
+  };
+  // After next() has returned nothing: goes to the next whole record, if one follows, and tells what it
+  // passed.
+  [[nodiscard]] Gap skip();
   [[nodiscard]] std::size_t position() const noexcept { return position_; }  // of the first byte not consumed
   [[nodiscard]] bool at_end() const noexcept { return position_ == bytes_.size(); }
 
  private:
+  bool stop_at(std::size_t position);
+
   std::string_view bytes_;
   std::size_t position_ = 0;
-  std::uint64_t scan_budget_;  // bytes that skip_damage() may still checksum: hostile ones take no longer
+  std::uint64_t scan_budget_;  // bytes that skip() may still checksum: hostile ones take no longer
 };
 
 // Collects rows into groups, one a set of keys, in order of arrival; a group that has grown large is followed

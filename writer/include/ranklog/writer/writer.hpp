@@ -91,7 +91,7 @@ struct LaunchRequest {
 enum class LogStatus : std::uint8_t {
   kOk,        // survives the death of this process
   kInMemory,  // kept, but the tail could not be written (disk full or failing): lost if this process dies
-              // before space returns
+              // before the disk has taken it, which is tried again and again; flush() tells
   kDropped,   // not kept; counted
   kRejected,  // a reserved or empty set of names, or under `strict` a step that goes back; counted nowhere
   kDisabled,  // logging is off
@@ -100,6 +100,16 @@ enum class LogStatus : std::uint8_t {
 
 struct Field {
   std::string_view key;  // one name; a key with dots is one name too
+  ValueView value;
+};
+
+// A key that Writer::key() has looked up, for calls that shall not look it up again. Of that writer only; one
+// that was not got there is refused.
+struct Key {
+  std::uint32_t id = 0xFFFFFFFF;
+};
+struct KeyedField {
+  Key key;
   ValueView value;
 };
 
@@ -158,6 +168,9 @@ class Writer {
   // At the step after the greatest one logged (0 at first; after a resume, resume_step).
   LogStatus log(std::initializer_list<Field> fields) noexcept;
   LogStatus log(std::span<const Field> fields) noexcept;
+  [[nodiscard]] Key key(std::string_view name) noexcept;
+  LogStatus log(std::int64_t step, std::span<const KeyedField> fields) noexcept;
+  LogStatus log(std::int64_t step, std::initializer_list<KeyedField> fields) noexcept;
   // A JSON object; nested objects become key paths, lists and objects with "_type" one value. kRejected if it
   // is no object.
   LogStatus log_json(std::int64_t step, std::string_view object) noexcept;

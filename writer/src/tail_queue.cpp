@@ -1,0 +1,381 @@
+#include "tail_queue.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "disk.hpp"
+#include "ranklog/schema/naming.hpp"
+
+namespace ranklog::writer {
+namespace {
+
+using std::chrono::steady_clock;
+
+// Enough for a chunk's rows of ten scalars; a process that logs little keeps two of these.
+constexpr std::size_t kUsualCapacity = std::size_t{1} << 20;
+constexpr std::size_t kGreatestCapacity = std::size_t{8} << 20;
+constexpr std::size_t kLeastCapacity = std::size_t{4} << 10;
+// Buffers that are filled faster than this many a second are made larger.
+constexpr std::uint64_t kBuffersPerSecond = 16;
+// How long a full queue without any progress holds up a caller before rows are dropped instead.
+constexpr std::chrono::seconds kPatience{10};
+
+std::size_t rounded(std::size_t bytes) {
+  return std::bit_ceil(std::max(bytes, kLeastCapacity));
+}
+
+std::size_t usual_capacity(std::size_t limit) {
+  return std::min(kUsualCapacity, rounded(limit / 8));
+}
+
+}  // namespace
+
+TailQueue::TailQueue(Files files, Limits limits, Pressure on_pressure)
+    : files_(std::move(files)),
+      limits_(limits),
+      on_pressure_(std::move(on_pressure)),
+      capacity_(usual_capacity(limits.bytes)),
+      opened_since_(steady_clock::now()) {
+  auto first = create_file(rounded(std::max(capacity_, 2 * files_.header.size())));
+  if (!first) throw_io("create", tail_segment_path(files_.rank_file, next_index_ - 1), error_);
+  open_file(std::move(first), 0);
+}
+
+// ---- Callers ----
+
+void TailQueue::reserve_slowly(std::size_t bytes, Reservation& reservation) noexcept {
+  Lock lock(mutex_);
+  try {
+    for (;;) {
+      if (closed_) {
+        reservation.refusal = Refusal::kClosed;
+        return;
+      }
+      reservation.buffer = live_.back().buffer;
+      if (reservation.buffer->reserve(bytes, true, reservation.place)) return;  // another has opened it
+      on_pressure_();
+      if (!has_room() && !wait_for_room(lock)) break;
+      if (!closed_ && has_room()) open_next(bytes);
+    }
+  } catch (...) {
+    // No memory for a buffer is no room either.
+  }
+  reservation.refusal = Refusal::kFull;
+}
+
+TailQueue::Reservation TailQueue::reserve_now(std::size_t payload_bytes) {
+  const std::size_t bytes = frame_bytes(payload_bytes);
+  const Lock lock(mutex_);
+  Reservation reservation;
+  for (;;) {
+    reservation.buffer = live_.back().buffer;
+    if (closed_) reservation.refusal = Refusal::kClosed;
+    if (closed_ || reservation.buffer->reserve(bytes, true, reservation.place)) return reservation;
+    open_next(bytes);
+  }
+}
+
+bool TailQueue::wait_for_room(Lock& lock) {
+  if (!full_since_) full_since_ = steady_clock::now();
+  const auto give_up = [&] { return closed_ || hopeless_; };
+  if (limits_.wait_when_full && !give_up()) {
+    room_.wait_until(lock, *full_since_ + kPatience, [&] { return has_room() || give_up(); });
+  }
+  return closed_ || has_room();
+}
+
+void TailQueue::define_key(KeyId key, const KeyPath& path) {
+  const Lock lock(mutex_);
+  std::string frame;
+  append_key_record(frame, key, path);
+  TailBuffer& buffer = *live_.back().buffer;
+  TailBuffer::Place place;
+  if (buffer.reserve(frame.size(), false, place)) {
+    std::uint32_t payload_bytes = 0;
+    std::memcpy(&payload_bytes, frame.data(), sizeof payload_bytes);
+    TailBuffer::announce(place, payload_bytes);
+    std::memcpy(place.payload(), frame.data() + kFrameHeadBytes, payload_bytes);
+    (void)buffer.publish(place, payload_bytes);
+  } else {
+    buffer.close();  // the next buffer begins with the keys
+  }
+  key_frames_.push_back(std::move(frame));
+}
+
+void TailQueue::close() noexcept {
+  const Lock lock(mutex_);
+  closed_ = true;
+  live_.back().buffer->close();
+  room_.notify_all();
+}
+
+std::uint64_t TailQueue::last_sequence() const noexcept {
+  const Lock lock(mutex_);
+  return last_sequence_locked();
+}
+
+std::uint64_t TailQueue::last_sequence_locked() const noexcept {
+  return live_.back().buffer->end().sequence;
+}
+
+// ---- Buffers ----
+
+// Under the lock. The newest buffer is closed, and one that has room for a frame of that size follows.
+void TailQueue::open_next(std::size_t bytes) {
+  std::size_t needed = files_.header.size() + bytes;
+  for (const auto& frame : key_frames_) needed += frame.size();
+  const std::size_t capacity = std::max(capacity_, rounded(needed));
+  auto file = take_spare(capacity);
+  // While the disk refuses, only the background thread tries.
+  if (!file && error_ == 0) file = create_file(capacity);
+  const std::uint64_t before = live_.back().buffer->close().sequence;
+  if (file) {
+    open_file(std::move(file), before);
+  } else {
+    open_memory(capacity, before);
+  }
+}
+
+void TailQueue::open_file(std::shared_ptr<TailFile> file, std::uint64_t before) {
+  const TailMemory& memory = file->memory();
+  std::size_t start = files_.header.size();
+  bool failed = false;
+  for (const auto& frame : key_frames_) {
+    if (file->is_mapped()) {
+      std::memcpy(memory.data() + start, frame.data(), frame.size());
+    } else if (const int error = file->write(start, frame, {}); error != 0) {
+      error_ = error;
+      failed = true;
+    }
+    start += frame.size();
+  }
+  TailBuffer& buffer = idle_buffer(memory.size());
+  live_.push_back({&buffer, file, start, before, 0, failed});
+  live_bytes_ += memory.size();
+  opened_bytes_ += memory.size();
+  buffer.open(std::move(file), start, before);
+  current_.store(&buffer, std::memory_order_release);
+}
+
+void TailQueue::open_memory(std::size_t capacity, std::uint64_t before) {
+  TailMemory memory = TailMemory::allocate(capacity);
+  if (memory.data() == nullptr) throw std::bad_alloc();
+  TailBuffer& buffer = idle_buffer(capacity);
+  live_.push_back({&buffer, nullptr, 0, before, 0, false});
+  live_bytes_ += capacity;
+  buffer.open(std::move(memory), error_, before);
+  current_.store(&buffer, std::memory_order_release);
+}
+
+// Callers may still look at a buffer that is no longer in use, so it is kept, with its capacity.
+TailBuffer& TailQueue::idle_buffer(std::size_t capacity) {
+  const auto found =
+      std::ranges::find_if(idle_, [&](const TailBuffer* buffer) { return buffer->capacity() == capacity; });
+  if (found != idle_.end()) {
+    TailBuffer& buffer = **found;
+    idle_.erase(found);
+    return buffer;
+  }
+  idle_.reserve(buffers_.size() + 1);  // so that release() needs no memory
+  return *buffers_.emplace_back(std::make_unique<TailBuffer>(capacity));
+}
+
+std::shared_ptr<TailFile> TailQueue::create_file(std::size_t capacity) {
+  int error = 0;
+  std::shared_ptr<TailFile> file;
+  do {
+    file = TailFile::create(tail_segment_path(files_.rank_file, next_index_++), files_.header, files_.mode,
+                            capacity, error);
+  } while (error == EEXIST);
+  error_ = error;
+  return file;
+}
+
+std::shared_ptr<TailFile> TailQueue::take_spare(std::size_t capacity) {
+  const auto found =
+      std::ranges::find_if(spares_, [&](const auto& file) { return file->memory().size() >= capacity; });
+  if (found == spares_.end()) return nullptr;
+  auto file = std::move(*found);
+  spares_.erase(found);
+  return file;
+}
+
+// ---- The background thread: spares ----
+
+// How many spares of capacity_ are to be made: as many as callers fill in a second at the rate seen last.
+std::size_t TailQueue::missing_spares() {
+  const auto now = steady_clock::now();
+  const auto elapsed = std::chrono::duration<double>(now - opened_since_).count();
+  if (elapsed > 0.05) {
+    const auto rate = static_cast<std::uint64_t>(static_cast<double>(opened_bytes_) / elapsed);
+    const std::size_t usual = usual_capacity(limits_.bytes);
+    const std::size_t greatest = std::max(usual, std::min(kGreatestCapacity, limits_.bytes / 8));
+    capacity_ = std::clamp(rounded(rate / kBuffersPerSecond), usual, greatest);
+    spare_bytes_ = std::min<std::uint64_t>(rate, limits_.bytes / 2);
+    opened_bytes_ = 0;
+    opened_since_ = now;
+  }
+  std::erase_if(spares_, [&](const auto& file) {
+    const bool too_small = file->memory().size() < capacity_;
+    if (too_small) file->remove();
+    return too_small;
+  });
+  const std::size_t wanted = std::max<std::size_t>(1, spare_bytes_ / capacity_);
+  return wanted - std::min(wanted, spares_.size());
+}
+
+bool TailQueue::prepare() {
+  std::size_t missing = 0;
+  std::size_t capacity = 0;
+  {
+    const Lock lock(mutex_);
+    if (closed_) return true;
+    missing = missing_spares();
+    capacity = capacity_;
+  }
+  for (; missing > 0; --missing) {
+    auto file = create_file(capacity);
+    if (!file) return false;
+    const Lock lock(mutex_);
+    spares_.push_back(std::move(file));
+  }
+  const Lock lock(mutex_);
+  if (!closed_ && !live_.back().is_sound()) open_next(0);
+  return live_.back().is_sound();
+}
+
+int TailQueue::error() const {
+  const Lock lock(mutex_);
+  for (const Live& live : live_) {
+    if (live.buffer->error() != 0) return live.buffer->error();
+  }
+  return error_;
+}
+
+bool TailQueue::is_broken() const {
+  const Lock lock(mutex_);
+  return std::ranges::any_of(live_, [&](const Live& live) {
+    return !live.is_sound() && live.buffer->end().sequence > std::max(watermark_, live.before);
+  });
+}
+
+bool TailQueue::is_drained() const {
+  const Lock lock(mutex_);
+  const Live& live = live_.back();
+  return cursor_.index + 1 == live_.size() &&
+         std::max(cursor_.offset, live.start) >= live.buffer->end().offset;
+}
+
+bool TailQueue::is_half_full() const {
+  const Lock lock(mutex_);
+  return live_bytes_ >= limits_.bytes / 2;
+}
+
+// ---- The background thread: records ----
+
+std::uint64_t TailQueue::drain(std::uint64_t most, const Visit& visit) {
+  const Cursor before = cursor_;
+  try {
+    const std::uint64_t last = cursor_.sequence + most;
+    while (cursor_.sequence < last && drain_buffer(last, visit)) continue;
+  } catch (...) {
+    cursor_ = before;
+    throw;
+  }
+  return cursor_.sequence;
+}
+
+// False if nothing more is published.
+bool TailQueue::drain_buffer(std::uint64_t last, const Visit& visit) {
+  Lock lock(mutex_);
+  const Live live = live_[cursor_.index];
+  const bool newest = cursor_.index + 1 == live_.size();
+  lock.unlock();
+  // In this order: a buffer that was not the newest is closed.
+  const auto end = live.buffer->end();
+  cursor_.offset = std::max(cursor_.offset, live.start);
+  while (cursor_.offset < end.offset && cursor_.sequence < last) {
+    const std::string_view payload = live.buffer->next(cursor_.offset);
+    if (payload.empty()) break;  // its caller is at it
+    visit(payload);
+    cursor_.sequence = std::max(cursor_.sequence, sequence_of_record(payload));
+  }
+  if (cursor_.offset < end.offset || newest) return false;
+  ++cursor_.index;
+  cursor_.offset = 0;
+  return true;
+}
+
+void TailQueue::release(std::uint64_t watermark, std::size_t keys) {
+  const Lock lock(mutex_);
+  watermark_ = watermark;
+  while (cursor_.index > 0 && live_.front().buffer->end().sequence <= watermark) {
+    TailBuffer* buffer = live_.front().buffer;
+    if (auto file = buffer->empty()) file->remove();
+    live_bytes_ -= buffer->capacity();
+    idle_.push_back(buffer);
+    live_.pop_front();
+    --cursor_.index;
+  }
+  for (; first_key_ < keys && !key_frames_.empty(); ++first_key_) key_frames_.pop_front();
+  full_since_.reset();
+  room_.notify_all();
+}
+
+void TailQueue::set_hopeless(bool hopeless) {
+  const Lock lock(mutex_);
+  hopeless_ = hopeless;
+  room_.notify_all();
+}
+
+std::uint64_t TailQueue::sync() {
+  std::uint64_t through = watermark_;
+  bool gap = false;
+  for (std::size_t i = 0;; ++i) {
+    Lock lock(mutex_);
+    if (i == live_.size()) return through;
+    Live& live = live_[i];
+    const auto end = live.buffer->end();
+    gap = gap || !live.is_sound();
+    if (live.file && live.synced < end.offset) {
+      const auto file = live.file;
+      lock.unlock();
+      const int error = file->sync();
+      lock.lock();
+      // Only this thread takes buffers away, so the place is the same.
+      live_[i].synced = end.offset;
+      if (error != 0) {
+        live_[i].sync_failed = gap = true;
+        error_ = error;
+      } else if (i + 1 == live_.size()) {
+        file->touch_ahead(end.offset);
+      }
+    }
+    if (!gap) through = std::max(through, end.sequence);
+  }
+}
+
+std::uint64_t TailQueue::in_memory_alone() const {
+  const Lock lock(mutex_);
+  std::uint64_t records = 0;
+  for (const Live& live : live_) {
+    const std::uint64_t last = live.buffer->end().sequence;
+    const std::uint64_t lost_after = std::max({watermark_, live.before, live.buffer->in_memory_from() - 1});
+    if (last > lost_after) records += last - lost_after;
+  }
+  return records;
+}
+
+void TailQueue::remove_files(bool all) noexcept {
+  const Lock lock(mutex_);
+  for (const auto& file : spares_) file->remove();
+  spares_.clear();
+  if (!all) return;
+  for (const Live& live : live_) {
+    if (live.file) live.file->remove();
+  }
+}
+
+}  // namespace ranklog::writer
