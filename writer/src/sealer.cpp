@@ -134,13 +134,14 @@ bool Sealer::seal_due(SteadyTime now) {
 
 void Sealer::step() {
   const auto now = steady_clock::now();
-  if (now >= retry_at_ && !recorder_.queue().prepare()) back_off();
+  const bool refused = now >= retry_at_ && !recorder_.queue().prepare();
   if (now >= last_sync_ + settings_.sync_interval) sync_tail();
   if (seal_due(now)) {
     // Whole chunks as long as there are enough rows for them.
     const std::uint64_t chunks = pending() / settings_.chunk_rows;
     seal(std::clamp<std::uint64_t>(chunks, 1, kMostChunks) * settings_.chunk_rows);
   }
+  if (refused && steady_clock::now() >= retry_at_) back_off();
   beat(now);
   serve_flush();
   report();

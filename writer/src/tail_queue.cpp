@@ -40,7 +40,8 @@ TailQueue::TailQueue(Files files, Limits limits, Pressure on_pressure)
       opened_since_(steady_clock::now()) {
   auto first = create_file(rounded(std::max(capacity_, 2 * files_.header.size())));
   if (!first) throw_io("create", tail_segment_path(files_.rank_file, next_index_ - 1), error_);
-  open_file(std::move(first), 0);
+  Lock lock(mutex_);
+  open_file(lock, std::move(first), 0);
 }
 
 // ---- Callers ----
@@ -56,8 +57,11 @@ void TailQueue::reserve_slowly(std::size_t bytes, Reservation& reservation) noex
       reservation.buffer = live_.back().buffer;
       if (reservation.buffer->reserve(bytes, true, reservation.place)) return;  // another has opened it
       on_pressure_();
-      if (!has_room() && !wait_for_room(lock)) break;
-      if (!closed_ && has_room()) open_next(bytes);
+      if (has_room() && !opening_) {
+        open_next(lock, bytes, true);
+      } else if (!wait_for_buffer(lock)) {
+        break;
+      }
     }
   } catch (...) {
     // No memory for a buffer is no room either.
@@ -65,43 +69,44 @@ void TailQueue::reserve_slowly(std::size_t bytes, Reservation& reservation) noex
   reservation.refusal = Refusal::kFull;
 }
 
+// Until there is room for a buffer, or another caller has opened one.
+bool TailQueue::wait_for_buffer(Lock& lock) {
+  if (!full_since_) full_since_ = steady_clock::now();
+  const auto may_go_on = [&] { return closed_ || (has_room() && !opening_); };
+  if (limits_.wait_when_full && !hopeless_) {
+    room_.wait_until(lock, *full_since_ + kPatience, [&] { return may_go_on() || hopeless_; });
+  }
+  return may_go_on();
+}
+
 TailQueue::Reservation TailQueue::reserve_now(std::size_t payload_bytes) {
   const std::size_t bytes = frame_bytes(payload_bytes);
-  const Lock lock(mutex_);
+  Lock lock(mutex_);
   Reservation reservation;
   for (;;) {
     reservation.buffer = live_.back().buffer;
     if (closed_) reservation.refusal = Refusal::kClosed;
     if (closed_ || reservation.buffer->reserve(bytes, true, reservation.place)) return reservation;
-    open_next(bytes);
+    open_next(lock, bytes, false);
   }
-}
-
-bool TailQueue::wait_for_room(Lock& lock) {
-  if (!full_since_) full_since_ = steady_clock::now();
-  const auto give_up = [&] { return closed_ || hopeless_; };
-  if (limits_.wait_when_full && !give_up()) {
-    room_.wait_until(lock, *full_since_ + kPatience, [&] { return has_room() || give_up(); });
-  }
-  return closed_ || has_room();
 }
 
 void TailQueue::define_key(KeyId key, const KeyPath& path) {
-  const Lock lock(mutex_);
   std::string frame;
   append_key_record(frame, key, path);
+  Lock lock(mutex_);
   TailBuffer& buffer = *live_.back().buffer;
   TailBuffer::Place place;
-  if (buffer.reserve(frame.size(), false, place)) {
-    std::uint32_t payload_bytes = 0;
-    std::memcpy(&payload_bytes, frame.data(), sizeof payload_bytes);
-    TailBuffer::announce(place, payload_bytes);
-    std::memcpy(place.payload(), frame.data() + kFrameHeadBytes, payload_bytes);
-    (void)buffer.publish(place, payload_bytes);
-  } else {
-    buffer.close();  // the next buffer begins with the keys
-  }
-  key_frames_.push_back(std::move(frame));
+  const bool fits = buffer.reserve(frame.size(), false, place);
+  if (!fits) buffer.close();  // the next buffer begins with the keys
+  key_frames_.push_back(frame);
+  lock.unlock();
+  if (!fits) return;
+  std::uint32_t payload_bytes = 0;
+  std::memcpy(&payload_bytes, frame.data(), sizeof payload_bytes);
+  TailBuffer::announce(place, payload_bytes);
+  std::memcpy(place.payload(), frame.data() + kFrameHeadBytes, payload_bytes);
+  (void)buffer.publish(place, payload_bytes);
 }
 
 void TailQueue::close() noexcept {
@@ -122,41 +127,55 @@ std::uint64_t TailQueue::last_sequence_locked() const noexcept {
 
 // ---- Buffers ----
 
-// Under the lock. The newest buffer is closed, and one that has room for a frame of that size follows.
-void TailQueue::open_next(std::size_t bytes) {
+// The newest buffer is closed, and one follows that has room for a frame of that size. The lock is not held
+// during calls that a hung disk may hold up.
+void TailQueue::open_next(Lock& lock, std::size_t bytes, bool may_create) {
+  const TailBuffer* const full = live_.back().buffer;
   std::size_t needed = files_.header.size() + bytes;
   for (const auto& frame : key_frames_) needed += frame.size();
   const std::size_t capacity = std::max(capacity_, rounded(needed));
   auto file = take_spare(capacity);
   // While the disk refuses, only the background thread tries.
-  if (!file && error_ == 0) file = create_file(capacity);
+  if (!file && may_create && error_ == 0) {
+    opening_ = true;
+    lock.unlock();
+    file = create_file(capacity);
+    lock.lock();
+    opening_ = false;
+    room_.notify_all();
+    if (closed_ || live_.back().buffer != full) {
+      if (file) spares_.push_back(std::move(file));
+      return;
+    }
+  }
   const std::uint64_t before = live_.back().buffer->close().sequence;
   if (file) {
-    open_file(std::move(file), before);
+    open_file(lock, std::move(file), before);
   } else {
     open_memory(capacity, before);
   }
 }
 
-void TailQueue::open_file(std::shared_ptr<TailFile> file, std::uint64_t before) {
+void TailQueue::open_file(Lock& lock, std::shared_ptr<TailFile> file, std::uint64_t before) {
   const TailMemory& memory = file->memory();
-  std::size_t start = files_.header.size();
-  bool failed = false;
-  for (const auto& frame : key_frames_) {
-    if (file->is_mapped()) {
-      std::memcpy(memory.data() + start, frame.data(), frame.size());
-    } else if (const int error = file->write(start, frame, {}); error != 0) {
-      error_ = error;
-      failed = true;
-    }
-    start += frame.size();
-  }
+  std::string keys;
+  for (const auto& frame : key_frames_) keys += frame;
+  const std::size_t start = files_.header.size() + keys.size();
+  std::memcpy(memory.data() + files_.header.size(), keys.data(), keys.size());
   TailBuffer& buffer = idle_buffer(memory.size());
-  live_.push_back({&buffer, file, start, before, 0, failed});
+  live_.push_back({&buffer, file, start, before, 0, false});
   live_bytes_ += memory.size();
   opened_bytes_ += memory.size();
-  buffer.open(std::move(file), start, before);
+  buffer.open(file, start, before);
   current_.store(&buffer, std::memory_order_release);
+  if (file->is_mapped() || keys.empty()) return;
+  // Rows may come first; their keys stand in an earlier segment, too, unless that one had no file.
+  lock.unlock();
+  const int error = file->write(files_.header.size(), keys, {});
+  lock.lock();
+  if (error == 0) return;
+  error_ = error;
+  for (Live& live : live_) live.sync_failed = live.sync_failed || live.file == file;
 }
 
 void TailQueue::open_memory(std::size_t capacity, std::uint64_t before) {
@@ -241,9 +260,9 @@ bool TailQueue::prepare() {
     const Lock lock(mutex_);
     spares_.push_back(std::move(file));
   }
-  const Lock lock(mutex_);
-  if (!closed_ && !live_.back().is_sound()) open_next(0);
-  return live_.back().is_sound();
+  Lock lock(mutex_);
+  if (!closed_ && !opening_ && has_room() && !live_.back().is_sound()) open_next(lock, 0, false);
+  return true;
 }
 
 int TailQueue::error() const {

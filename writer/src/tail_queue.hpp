@@ -112,10 +112,10 @@ class TailQueue {
 
   bool drain_buffer(std::uint64_t last, const Visit& visit);
   void reserve_slowly(std::size_t bytes, Reservation& reservation) noexcept;
-  bool wait_for_room(Lock& lock);
+  bool wait_for_buffer(Lock& lock);
   [[nodiscard]] bool has_room() const noexcept { return live_bytes_ < limits_.bytes; }
-  void open_next(std::size_t bytes);
-  void open_file(std::shared_ptr<TailFile> file, std::uint64_t before);
+  void open_next(Lock& lock, std::size_t bytes, bool may_create);
+  void open_file(Lock& lock, std::shared_ptr<TailFile> file, std::uint64_t before);
   void open_memory(std::size_t capacity, std::uint64_t before);
   [[nodiscard]] std::shared_ptr<TailFile> create_file(std::size_t capacity);
   [[nodiscard]] std::shared_ptr<TailFile> take_spare(std::size_t capacity);
@@ -134,6 +134,7 @@ class TailQueue {
   std::condition_variable room_;
   bool closed_ = false;
   bool hopeless_ = false;
+  bool opening_ = false;  // a caller makes a file
   std::optional<SteadyTime> full_since_;
   std::vector<std::unique_ptr<TailBuffer>> buffers_;  // all there are
   std::vector<TailBuffer*> idle_;
