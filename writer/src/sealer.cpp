@@ -29,6 +29,7 @@ constexpr std::chrono::seconds kReportInterval{60};
 
 Sealer::Sealer(Settings settings, RankDatabase database, Recorder& recorder)
     : settings_(std::move(settings)),
+      start_(steady_clock::now()),
       recorder_(recorder),
       database_(std::move(database)),
       next_segment_(settings_.next_segment),
@@ -127,6 +128,7 @@ void Sealer::beat(SteadyTime now) {
   nothing.watermark = watermark_;
   nothing.dropped_rows = recorder_.outcome(0).dropped_rows;
   nothing.now_ns = unix_time_ns();
+  nothing.active_ns = active_ns();
   last_commit_ = now;
   database_->commit(nothing);
   recorder_.committed(watermark_);
@@ -218,6 +220,7 @@ bool Sealer::commit() {
       backlog_->blocks.clear();
     }
     batch_->now_ns = unix_time_ns();
+    batch_->active_ns = active_ns();
     database_->commit(*batch_);
   } catch (const std::exception& error) {
     recorder_.commit_failed(error.what());
@@ -254,6 +257,10 @@ void Sealer::remove_broken_segments() noexcept {
   broken_segments_.clear();
 }
 
+std::int64_t Sealer::active_ns() const {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(steady_clock::now() - start_).count();
+}
+
 void Sealer::back_off() {
   backoff_ = std::clamp(2 * backoff_, kFirstBackoff, kLongestBackoff);
   retry_at_ = steady_clock::now() + backoff_;
@@ -278,7 +285,7 @@ void Sealer::end() {
   } else if (record) {
     try {
       database_->merge_small_chunks(std::min(deadline, steady_clock::now() + kMergePatience));
-      database_->finish(record->state, record->exit_code, unix_time_ns());
+      database_->finish(record->state, record->exit_code, unix_time_ns(), active_ns());
     } catch (const std::exception& error) {
       trouble = error.what();
     }

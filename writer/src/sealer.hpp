@@ -61,12 +61,14 @@ class Sealer {
   void remove_broken_segments() noexcept;
   [[nodiscard]] std::shared_ptr<TailSegment> create_segment(int& error);
   void sync_tail();
+  [[nodiscard]] std::int64_t active_ns() const;
   void back_off();
   void report();
   void end();
   bool seal_rest(SteadyTime deadline);
 
   const Settings settings_;
+  const SteadyTime start_;
   Recorder& recorder_;
 
   // The thread's own.
