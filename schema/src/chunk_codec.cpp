@@ -56,6 +56,7 @@ class GroupEncoder {
       : group_(group), packing_(packing), memory_(memory) {}
 
   std::string encode() {
+    append_fixed(head_, static_cast<std::uint8_t>(group_.stream));
     append_varint(head_, group_.rows());
     append_varint(head_, group_.columns.size());
     const std::uint64_t set = group_.columns.empty() ? 0 : group_.columns.front().key();
@@ -175,6 +176,7 @@ namespace {
 class GroupDecoder {
  public:
   GroupDecoder(std::string_view raw, std::uint64_t max_rows) : in_(raw) {
+    stream_ = static_cast<Stream>(in_.fixed<std::uint8_t>());
     rows_ = in_.varint();
     columns_ = in_.varint();
     if (rows_ > std::min(max_rows, kMaxChunkRows)) damaged("it claims more rows than it can hold");
@@ -192,6 +194,7 @@ class GroupDecoder {
 
   RowGroup decode() {
     RowGroup group;
+    group.stream = stream_;
     group.sequence = read_index<std::uint64_t>(index_lengths_[0]);
     group.step = read_index<std::int64_t>(index_lengths_[1]);
     group.time_ns = read_index<std::int64_t>(index_lengths_[2]);
@@ -269,6 +272,7 @@ class GroupDecoder {
   }
 
   ByteReader in_;
+  Stream stream_;
   std::uint64_t rows_ = 0, columns_ = 0;
   std::array<std::uint64_t, 3> index_lengths_{};  // sequence, step, time
   std::vector<Head> heads_;

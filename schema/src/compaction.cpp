@@ -35,14 +35,14 @@ bool fits(const Run& run, const RowGroupInfo& info) {
 std::vector<Run> plan_runs(Connection& connection, Compaction& result) {
   std::vector<Damage> ignored;
   const std::vector<RowGroupInfo> chunks = read_chunk_index(connection, {}, ignored);
-  std::map<std::vector<KeyId>, Run> open;
+  std::map<std::pair<Stream, std::vector<KeyId>>, Run> open;
   std::vector<Run> runs;
   for (const RowGroupInfo& info : chunks) {
-    Run& run = open[keys_of(info)];
+    Run& run = open[{info.stream, keys_of(info)}];
     if (!run.empty() && !fits(run, info)) runs.push_back(std::exchange(run, {}));
     run.push_back(info);
   }
-  for (auto& [keys, run] : open) runs.push_back(std::move(run));
+  for (auto& [kind, run] : open) runs.push_back(std::move(run));
   std::erase_if(runs, [](const Run& run) { return run.size() < 2; });
   result.chunks_before = result.chunks_after = chunks.size();
   return runs;

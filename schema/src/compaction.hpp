@@ -1,5 +1,5 @@
 #pragma once
-// Small chunks of the same keys, made one.
+// Small chunks of the same stream and keys, made one.
 
 #include <chrono>
 
@@ -8,9 +8,9 @@
 
 namespace ranklog {
 
-// Merges neighbouring chunks of one set of keys as long as they stay below a full chunk's rows; each merger
-// is a transaction of its own, and none begins after `deadline`. Chunks that cannot be read are left as they
-// are. Throws Error (kIo, kBusy): what was merged by then stays.
+// Merges neighbouring chunks of one stream and set of keys as long as they stay below a full chunk's rows;
+// each merger is a transaction of its own, and none begins after `deadline`. Chunks that cannot be read are
+// left as they are. Throws Error (kIo, kBusy): what was merged by then stays.
 Compaction merge_small_chunks(Connection& connection, std::chrono::steady_clock::time_point deadline);
 
 // Gives the space of removed chunks back to the file system, if it is worth rewriting the file. Outside WAL

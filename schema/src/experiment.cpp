@@ -61,6 +61,23 @@ std::optional<std::int64_t> Experiment::superseded_from(int number) const {
   return from;
 }
 
+std::optional<std::int64_t> Experiment::superseded_from(int number, const RankSegment& segment) const {
+  const int rank = segment.info.identity.rank;
+  std::optional<std::int64_t> from = superseded_from(number);
+  for (const Attempt& attempt : attempts) {
+    if (attempt.number < number) continue;
+    const auto of_rank = std::ranges::equal_range(
+        attempt.segments, rank, {}, [](const RankSegment& other) { return other.info.identity.rank; });
+    bool is_later = attempt.number > number;
+    for (const RankSegment& other : of_rank) {
+      const auto& step = other.info.rewind_step;
+      if (is_later && step) from = std::min(from.value_or(*step), *step);
+      is_later = is_later || &other == &segment;
+    }
+  }
+  return from;
+}
+
 std::vector<const RankSegment*> Experiment::segments_of(int rank) const {
   std::vector<const RankSegment*> found;
   for (const Attempt& attempt : attempts) {

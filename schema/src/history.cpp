@@ -5,9 +5,11 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <ranges>
 #include <tuple>
 
 #include "backward_counter.hpp"
+#include "ranklog/schema/supersession.hpp"
 
 namespace ranklog {
 namespace {
@@ -16,15 +18,13 @@ namespace {
 struct Source {
   RankFile file;
   int attempt = 0;
-  std::optional<std::int64_t> cut;       // rows at steps >= this are superseded
+  Supersession superseded;
   std::vector<std::uint32_t> key_index;  // of the file's keys, in RankHistory::keys()
   BackwardCounter backward;
   // Of its row groups that are still to be loaded, in the order of loading: the smallest sequence number from
   // here on. Ends with the greatest number.
   std::vector<std::uint64_t> least_sequence_ahead;
   std::size_t groups_loaded = 0;
-
-  [[nodiscard]] bool supersedes_at(std::int64_t step) const { return cut && step >= *cut; }
 };
 
 // A row group that waits for its steps to come.
@@ -39,7 +39,7 @@ struct ActiveGroup {
   RowGroup rows;
   std::size_t source = 0;
   std::vector<std::uint32_t> keys;   // of its columns, ascending: indices into RankHistory::keys()
-  std::vector<std::uint32_t> order;  // of its rows by (step, sequence), superseded ones cut off
+  std::vector<std::uint32_t> order;  // of its rows by (step, sequence), without superseded ones
   std::size_t next = 0;
   std::uint64_t first_sequence = 0;
 
@@ -97,6 +97,7 @@ struct RankHistory::Impl {
   Impl(const Experiment& experiment, int rank);
 
   void open_sources(const Experiment& experiment, int rank);
+  void find_superseded(const Experiment& experiment);
   void index_keys();
   void line_up_groups();
   void release_exhausted();
@@ -139,18 +140,25 @@ void RankHistory::Impl::open_sources(const Experiment& experiment, int rank) {
   for (const Attempt& attempt : experiment.attempts) {
     for (const RankSegment& segment : attempt.segments) {
       if (segment.info.identity.rank != rank) continue;
-      sources.push_back({RankFile::open(segment.path),
-                         attempt.number,
-                         experiment.superseded_from(attempt.number),
-                         {},
-                         {},
-                         {},
-                         0});
+      sources.push_back({RankFile::open(segment.path), attempt.number, {}, {}, {}, {}, 0});
       for (Damage found : sources.back().file.damage()) {
         found.place = segment.path.filename().string() + ", " + found.place;
         damage.push_back(std::move(found));
       }
     }
+  }
+  find_superseded(experiment);
+}
+
+// From the last file to the first, as rewinds reach back into earlier files.
+void RankHistory::Impl::find_superseded(const Experiment& experiment) {
+  std::optional<std::int64_t> rewound_to;
+  for (Source& source : std::views::reverse(sources)) {
+    auto from = experiment.superseded_from(source.attempt);
+    if (rewound_to) from = std::min(from.value_or(*rewound_to), *rewound_to);
+    source.superseded = Supersession(from, source.file.rewinds());
+    const auto& own = source.file.info().rewind_step;
+    if (own) rewound_to = std::min(rewound_to.value_or(*own), *own);
   }
 }
 
@@ -170,7 +178,7 @@ void RankHistory::Impl::line_up_groups() {
   for (std::size_t s = 0; s < sources.size(); ++s) {
     const auto groups = sources[s].file.row_groups();
     for (std::size_t i = 0; i < groups.size(); ++i) {
-      if (!sources[s].supersedes_at(groups[i].min_step)) {
+      if (!sources[s].superseded.covers_all(groups[i])) {
         pending.push_back({groups[i].min_step, s, i});
       } else {
         counts.rows += groups[i].rows;
@@ -228,11 +236,12 @@ void RankHistory::Impl::load(const PendingGroup& group) {
   active.first_sequence = source.file.row_groups()[group.index].first_sequence;
   sort_columns(active, source.key_index);
   active.order = rows_by_step(active.rows);
-  const auto superseded = std::ranges::partition_point(
-      active.order, [&](std::uint32_t row) { return !source.supersedes_at(active.rows.step[row]); });
   counts.rows += active.order.size();
-  counts.superseded_rows += static_cast<std::uint64_t>(active.order.end() - superseded);
-  active.order.erase(superseded, active.order.end());
+  if (source.superseded.may_cover(source.file.row_groups()[group.index])) {
+    counts.superseded_rows += std::erase_if(active.order, [&](std::uint32_t row) {
+      return source.superseded.covers(active.rows.sequence[row], active.rows.step[row]);
+    });
+  }
   if (!active.exhausted()) push(keep(std::move(active)));
 }
 

@@ -14,8 +14,8 @@ using Json = nlohmann::json;
 void put_step(Json& json, const std::optional<std::int64_t>& step) {
   if (step) json["step"] = *step;
 }
-std::optional<std::int64_t> get_step(const Json& json) {
-  const auto found = json.find("step");
+std::optional<std::int64_t> get_optional(const Json& json, const char* name) {
+  const auto found = json.find(name);
   if (found == json.end()) return std::nullopt;
   return found->get<std::int64_t>();
 }
@@ -36,11 +36,8 @@ Json to_json(const Event& event) {
   return json;
 }
 Json to_json(const ArtifactFile& file) {
-  return {{"name", file.name},
-          {"path", file.path},
-          {"size", file.size},
-          {"md5", file.md5},
-          {"sha256", file.sha256}};
+  return {{"name", file.name},     {"path", file.path},           {"size", file.size}, {"md5", file.md5},
+          {"sha256", file.sha256}, {"reference", file.reference}, {"json", file.json}};
 }
 Json to_json(const Artifact& artifact) {
   Json files = Json::array();
@@ -49,7 +46,12 @@ Json to_json(const Artifact& artifact) {
                {"aliases", artifact.aliases}, {"tags", artifact.tags}, {"metadata", artifact.metadata_json},
                {"files", std::move(files)}};
   put_step(json, artifact.step);
+  if (artifact.ttl_seconds) json["ttl_seconds"] = *artifact.ttl_seconds;
   return json;
+}
+Json to_json(const RunFile& file) {
+  return {{"name", file.name}, {"path", file.path},     {"size", file.size},
+          {"md5", file.md5},   {"sha256", file.sha256}, {"kind", file.kind}};
 }
 
 void from_json(const Json& json, ConfigEntry& entry) {
@@ -69,7 +71,7 @@ void from_json(const Json& json, MetricDefinition& metric) {
 void from_json(const Json& json, Event& event) {
   event.kind = json.at("kind");
   event.json = json.at("json");
-  event.step = get_step(json);
+  event.step = get_optional(json, "step");
 }
 void from_json(const Json& json, ArtifactFile& file) {
   file.name = json.at("name");
@@ -77,16 +79,27 @@ void from_json(const Json& json, ArtifactFile& file) {
   file.size = json.at("size");
   file.md5 = json.at("md5");
   file.sha256 = json.at("sha256");
+  file.reference = json.at("reference");
+  file.json = json.at("json");
 }
 void from_json(const Json& json, Artifact& artifact) {
   artifact.name = json.at("name");
   artifact.type = json.at("type");
   artifact.description = json.at("description");
-  artifact.step = get_step(json);
+  artifact.step = get_optional(json, "step");
+  artifact.ttl_seconds = get_optional(json, "ttl_seconds");
   artifact.aliases = json.at("aliases").get<std::vector<std::string>>();
   artifact.tags = json.at("tags").get<std::vector<std::string>>();
   artifact.metadata_json = json.at("metadata");
   for (const Json& file : json.at("files")) from_json(file, artifact.files.emplace_back());
+}
+void from_json(const Json& json, RunFile& file) {
+  file.name = json.at("name");
+  file.path = json.at("path");
+  file.size = json.at("size");
+  file.md5 = json.at("md5");
+  file.sha256 = json.at("sha256");
+  file.kind = json.at("kind");
 }
 
 template <std::size_t Index>
@@ -108,11 +121,13 @@ OperationBody read_body(std::size_t index, const Json& json) {
       return read_body<3>(json);
     case 4:
       return read_body<4>(json);
+    case 5:
+      return read_body<5>(json);
     default:
       throw Error(ErrorCode::kDamaged, "unknown operation");
   }
 }
-static_assert(std::variant_size_v<OperationBody> == 5, "read_body() has a case for each");
+static_assert(std::variant_size_v<OperationBody> == 6, "read_body() has a case for each");
 
 }  // namespace
 

@@ -70,19 +70,24 @@ struct RankDatabase::Impl {
   void insert(const Operation& operation, const SummaryOverride& entry);
   void insert(const Operation& operation, const Event& event);
   void insert(const Operation& operation, const Artifact& artifact);
+  void insert(const Operation& operation, const RunFile& file);
 
   // What has been committed.
   struct Totals {
     std::int64_t keys = 0;
     std::int64_t chunks = 0;  // the greatest id
-    std::uint64_t rows = 0;
+    std::uint64_t rows = 0;   // of the history
     std::optional<std::int64_t> last_step;
+    std::optional<std::int64_t> rewind_step;  // the smallest
+
+    void add(const RowGroupInfo& chunk);
+    void add(const Operation& operation);
   };
 
   std::filesystem::path path;
   Connection connection;
   Statement set_meta, add_key, add_chunk, add_config, add_metric, add_summary, add_event, add_artifact,
-      add_artifact_file;
+      add_artifact_file, add_file;
   ChunkEncoder encoder;
   Totals totals;
 };
@@ -105,11 +110,14 @@ void RankDatabase::Impl::prepare_statements() {
   add_event =
       connection.prepare("INSERT INTO event(sequence, time_ns, step, kind, json) VALUES(?1, ?2, ?3, ?4, ?5)");
   add_artifact = connection.prepare(
-      "INSERT INTO artifact(sequence, time_ns, name, type, description, step, aliases, tags, metadata) "
-      "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+      "INSERT INTO artifact(sequence, time_ns, name, type, description, step, ttl_seconds, aliases, tags, "
+      "metadata) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
   add_artifact_file = connection.prepare(
-      "INSERT INTO artifact_file(artifact, position, name, path, size, md5, sha256) "
-      "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)");
+      "INSERT INTO artifact_file(artifact, position, name, path, size, md5, sha256, reference, json) "
+      "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+  add_file = connection.prepare(
+      "INSERT INTO file(sequence, time_ns, name, path, size, md5, sha256, kind) "
+      "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
 }
 
 void RankDatabase::Impl::insert_keys(const std::vector<KeyPath>& keys) {
@@ -137,13 +145,30 @@ void RankDatabase::Impl::insert(const Operation& operation, const Event& event) 
 void RankDatabase::Impl::insert(const Operation& operation, const Artifact& artifact) {
   const std::int64_t sequence = as_signed(operation.sequence);
   add_artifact.run(sequence, operation.time_ns, artifact.name, artifact.type, artifact.description,
-                   artifact.step, json_of_texts(artifact.aliases), json_of_texts(artifact.tags),
-                   artifact.metadata_json);
+                   artifact.step, artifact.ttl_seconds, json_of_texts(artifact.aliases),
+                   json_of_texts(artifact.tags), artifact.metadata_json);
   std::int64_t position = 0;
   for (const ArtifactFile& file : artifact.files) {
     add_artifact_file.run(sequence, position++, file.name, file.path, as_signed(file.size), file.md5,
-                          file.sha256);
+                          file.sha256, file.reference, file.json);
   }
+}
+
+void RankDatabase::Impl::insert(const Operation& operation, const RunFile& file) {
+  add_file.run(as_signed(operation.sequence), operation.time_ns, file.name, file.path, as_signed(file.size),
+               file.md5, file.sha256, file.kind);
+}
+
+void RankDatabase::Impl::Totals::add(const RowGroupInfo& chunk) {
+  if (chunk.stream != Stream::kHistory || chunk.rows == 0) return;
+  rows += chunk.rows;
+  last_step = std::max(last_step.value_or(chunk.max_step), chunk.max_step);
+}
+
+void RankDatabase::Impl::Totals::add(const Operation& operation) {
+  const auto* event = std::get_if<Event>(&operation.body);
+  if (event == nullptr || event->kind != kRewindEvent || !event->step) return;
+  rewind_step = std::min(rewind_step.value_or(*event->step), *event->step);
 }
 
 RankDatabase::RankDatabase(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -190,20 +215,21 @@ void RankDatabase::commit(const SealBatch& batch) {
   totals.keys += static_cast<std::int64_t>(batch.new_keys.size());
   for (const EncodedChunk& chunk : chunks) {
     ranklog::insert(db.add_chunk, ++totals.chunks, chunk);
-    totals.rows += chunk.info.rows;
-    if (chunk.info.rows != 0) {
-      totals.last_step = std::max(totals.last_step.value_or(chunk.info.max_step), chunk.info.max_step);
-    }
+    totals.add(chunk.info);
   }
   for (const Operation& operation : batch.operations) {
     std::visit([&](const auto& body) { db.insert(operation, body); }, operation.body);
+    totals.add(operation);
   }
   db.set_meta.run(kMetaWatermark, as_signed(batch.watermark));
   db.set_meta.run(kMetaHeartbeat, batch.now_ns);
   db.set_meta.run(kMetaDroppedRows, as_signed(batch.dropped_rows));
+  db.set_meta.run(kMetaActive, batch.active_ns);
+  if (!batch.durability.empty()) db.set_meta.run(kMetaDurability, batch.durability);
   db.set_meta.run(kMetaRows, as_signed(totals.rows));
   db.set_meta.run(kMetaChunks, totals.chunks);
   if (totals.last_step) db.set_meta.run(kMetaLastStep, *totals.last_step);
+  if (totals.rewind_step) db.set_meta.run(kMetaRewindStep, *totals.rewind_step);
   transaction.commit();
   db.totals = totals;
 }
@@ -225,13 +251,15 @@ void RankDatabase::merge_small_chunks(std::chrono::steady_clock::time_point dead
 
 // Out of WAL mode first, so that the end record reaches the database file itself, and last: a file that says
 // that it has ended is complete without a WAL.
-void RankDatabase::finish(EndState state, std::optional<int> exit_code, std::int64_t end_time_ns) {
+void RankDatabase::finish(EndState state, std::optional<int> exit_code, std::int64_t end_time_ns,
+                          std::int64_t active_ns) {
   Impl& db = *impl_;
   const std::string reason = db.leave_wal();
   if (reason.empty()) reclaim_space(db.connection);
   Transaction transaction(db.connection);
   db.set_meta.run(kMetaEndTime, end_time_ns);
   db.set_meta.run(kMetaHeartbeat, end_time_ns);
+  db.set_meta.run(kMetaActive, active_ns);
   db.set_meta.run(kMetaEndState, to_string(state));
   if (exit_code) db.set_meta.run(kMetaExitCode, std::int64_t{*exit_code});
   transaction.commit();

@@ -1,7 +1,9 @@
 #include "ranklog/schema/rank_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <map>
 
 #include "key_table.hpp"
 #include "rank_reader.hpp"
@@ -51,8 +53,8 @@ struct RankFile::Impl {
   FileInfo info;
   std::uint64_t watermark = 0;
   std::vector<KeyPath> keys;
-  std::vector<RowGroupInfo> row_groups;
-  std::vector<RowGroup> tail_groups;  // the last ones of row_groups
+  std::array<std::vector<RowGroupInfo>, kStreams.size()> row_groups;  // by stream
+  std::vector<RowGroup> tail_groups;  // RowGroupInfo::id -1 stands for the first, -2 for the second ...
   std::vector<Operation> tail_operations;
   std::vector<ConfigEntry> config;
   std::vector<MetricDefinition> metrics;
@@ -61,8 +63,8 @@ struct RankFile::Impl {
   mutable KeptConnection kept;
 
   void read_index(Snapshot& snapshot);
-  void add_tail_groups(std::vector<RowGroup> groups);
-  void keep_known_keys(KeyTable& table);
+  void add_group(RowGroupInfo group, KeyTable& table);
+  void add_tail_groups(std::vector<RowGroup> groups, KeyTable& table);
   void note_damage(Damage found) const;
   template <class Body>
   auto with_connection(Body body) const;
@@ -91,22 +93,23 @@ auto RankFile::Impl::with_connection(Body body) const {
 }
 
 // Every key id of every group stands for a name afterwards. A group that names impossible ids is left out.
-void RankFile::Impl::keep_known_keys(KeyTable& table) {
-  const auto is_unknown = [&](const RowGroupInfo& group) {
-    const bool unknown = !std::ranges::all_of(
-        group.series, [&](const SeriesStats& series) { return table.require(series.key); });
-    if (unknown) note_damage({place_of(group), "it names keys that cannot exist"});
-    return unknown;
-  };
-  std::erase_if(row_groups, is_unknown);
+void RankFile::Impl::add_group(RowGroupInfo group, KeyTable& table) {
+  const bool is_known =
+      std::ranges::all_of(group.series, [&](const SeriesStats& series) { return table.require(series.key); });
+  if (is_known) {
+    row_groups[index_of(group.stream)].push_back(std::move(group));
+  } else {
+    note_damage({place_of(group), "it names keys that cannot exist"});
+  }
 }
 
-void RankFile::Impl::add_tail_groups(std::vector<RowGroup> groups) {
+void RankFile::Impl::add_tail_groups(std::vector<RowGroup> groups, KeyTable& table) {
   tail_groups = std::move(groups);
   std::int64_t id = 0;
   for (const RowGroup& group : tail_groups) {
-    row_groups.push_back(describe(group));
-    row_groups.back().id = --id;
+    RowGroupInfo described = describe(group);
+    described.id = --id;
+    add_group(std::move(described), table);
   }
 }
 
@@ -116,13 +119,13 @@ void RankFile::Impl::read_index(Snapshot& snapshot) {
   std::vector<Damage> found;
   KeyTable table(found);
   read_keys(connection, table, found);
-  row_groups = read_chunk_index(connection, snapshot.meta.chunks, found);
+  std::vector<RowGroupInfo> chunks = read_chunk_index(connection, snapshot.meta.chunks, found);
   read_config(connection, config, found);
   read_metrics(connection, metrics, found);
   read_summary(connection, summary, found);
   for (TailKey& key : snapshot.tail.keys) table.define(key.key, std::move(key.path));
-  add_tail_groups(std::move(snapshot.tail.groups));
-  keep_known_keys(table);
+  for (RowGroupInfo& chunk : chunks) add_group(std::move(chunk), table);
+  add_tail_groups(std::move(snapshot.tail.groups), table);
   keys = table.take();
   for (Damage& item : found) note_damage(std::move(item));
 }
@@ -194,12 +197,12 @@ const FileInfo& RankFile::info() const noexcept {
 const std::vector<KeyPath>& RankFile::keys() const noexcept {
   return impl_->keys;
 }
-std::span<const RowGroupInfo> RankFile::row_groups() const noexcept {
-  return impl_->row_groups;
+std::span<const RowGroupInfo> RankFile::row_groups(Stream stream) const noexcept {
+  return impl_->row_groups[index_of(stream)];
 }
 
-RowGroup RankFile::load(std::size_t index) const {
-  const RowGroupInfo& group = impl_->row_groups.at(index);
+RowGroup RankFile::load(std::size_t index, Stream stream) const {
+  const RowGroupInfo& group = impl_->row_groups[index_of(stream)].at(index);
   if (group.id < 0) return impl_->tail_groups[static_cast<std::size_t>(-group.id - 1)];
   return impl_->load_chunk(group);
 }
@@ -216,8 +219,24 @@ std::vector<SummaryOverride> RankFile::summary_overrides() const {
 std::vector<Event> RankFile::events() const {
   return impl_->table_and_tail<Event>(read_events, "event");
 }
+std::vector<Event> RankFile::rewinds() const {
+  if (!impl_->info.rewind_step) return {};
+  std::vector<Event> events = impl_->table_and_tail<Event>(read_rewinds, "event");
+  std::erase_if(events, [](const Event& event) { return event.kind != kRewindEvent || !event.step; });
+  return events;
+}
 std::vector<Artifact> RankFile::artifacts() const {
   return impl_->table_and_tail<Artifact>(read_artifacts, "artifact");
+}
+std::vector<RunFile> RankFile::files() const {
+  std::vector<RunFile> all = impl_->table_and_tail<RunFile>(read_files, "file");
+  std::map<std::string_view, std::uint64_t> latest;
+  for (const RunFile& file : all) latest[file.name] = file.sequence;
+  std::vector<RunFile> kept;
+  for (const RunFile& file : all) {
+    if (latest[file.name] == file.sequence) kept.push_back(file);
+  }
+  return kept;
 }
 std::vector<Damage> RankFile::damage() const {
   return impl_->damage;

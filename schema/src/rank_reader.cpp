@@ -66,6 +66,11 @@ void check_header(Connection& connection, const fs::path& path) {
                 "'" + path.string() + "' is a SQLite file but no rank file of ranklog's");
   }
   const std::int64_t version = connection.query_integer("PRAGMA user_version");
+  if (version == 0) {
+    throw Error(ErrorCode::kVersion,
+                "'" + path.string() + "' was written by a provisional version of ranklog (format version 0)",
+                "read it with that version");
+  }
   if (version > kFormatVersion || version < 0) {
     throw Error(ErrorCode::kVersion,
                 "'" + path.string() + "' has format version " + std::to_string(version) +
@@ -161,6 +166,9 @@ void add_tail(Snapshot& snapshot, const std::vector<TailSegment>& segments) {
   info.rows += tail.rows;
   info.stored_bytes += tail.bytes;
   if (tail.last_step) info.last_step = std::max(info.last_step.value_or(*tail.last_step), *tail.last_step);
+  if (tail.rewind_step) {
+    info.rewind_step = std::min(info.rewind_step.value_or(*tail.rewind_step), *tail.rewind_step);
+  }
   if (tail.last_time_ns) info.heartbeat_ns = std::max(info.heartbeat_ns, *tail.last_time_ns);
   snapshot.damage.insert(snapshot.damage.end(), tail.damage.begin(), tail.damage.end());
 }

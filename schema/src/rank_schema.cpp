@@ -14,7 +14,9 @@ CREATE TABLE metric(name TEXT PRIMARY KEY, position INTEGER NOT NULL, step_metri
   hidden INTEGER NOT NULL, step_sync INTEGER NOT NULL, summary TEXT NOT NULL, goal TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE summary(key TEXT PRIMARY KEY, position INTEGER NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE key(id INTEGER PRIMARY KEY, path TEXT NOT NULL);
-CREATE TABLE chunk(id INTEGER PRIMARY KEY, rows INTEGER NOT NULL,
+CREATE TABLE chunk(id INTEGER PRIMARY KEY,
+  stream INTEGER NOT NULL, -- 0 history, 1 system metrics, 2 console
+  rows INTEGER NOT NULL,
   first_sequence INTEGER NOT NULL, last_sequence INTEGER NOT NULL,
   min_step INTEGER NOT NULL, max_step INTEGER NOT NULL,
   min_time_ns INTEGER NOT NULL, max_time_ns INTEGER NOT NULL, -- Unix
@@ -22,12 +24,15 @@ CREATE TABLE chunk(id INTEGER PRIMARY KEY, rows INTEGER NOT NULL,
 CREATE TABLE event(sequence INTEGER PRIMARY KEY, time_ns INTEGER NOT NULL, step INTEGER, kind TEXT NOT NULL,
   json TEXT NOT NULL);
 CREATE TABLE artifact(sequence INTEGER PRIMARY KEY, time_ns INTEGER NOT NULL, name TEXT NOT NULL,
-  type TEXT NOT NULL, description TEXT NOT NULL, step INTEGER, aliases TEXT NOT NULL, tags TEXT NOT NULL,
+  type TEXT NOT NULL, description TEXT NOT NULL, step INTEGER, ttl_seconds INTEGER, aliases TEXT NOT NULL, tags TEXT NOT NULL,
   metadata TEXT NOT NULL);
 CREATE TABLE artifact_file(artifact INTEGER, position INTEGER, name TEXT NOT NULL,
   path TEXT NOT NULL, -- from the experiment's folder
-  size INTEGER NOT NULL, md5 TEXT NOT NULL, sha256 TEXT NOT NULL,
+  size INTEGER NOT NULL, md5 TEXT NOT NULL, sha256 TEXT NOT NULL, reference TEXT NOT NULL, json TEXT NOT NULL,
   PRIMARY KEY(artifact, position)) WITHOUT ROWID;
+CREATE TABLE file(sequence INTEGER PRIMARY KEY, time_ns INTEGER NOT NULL, name TEXT NOT NULL,
+  path TEXT NOT NULL, -- from the experiment's folder
+  size INTEGER NOT NULL, md5 TEXT NOT NULL, sha256 TEXT NOT NULL, kind TEXT NOT NULL);
 )sql";
 
 class MetaWriter {
@@ -68,6 +73,8 @@ void write_identity(MetaWriter& meta, const Identity& identity) {
   meta.text("arguments", json_of_texts(identity.arguments));
   meta.text("git_commit", identity.git_commit);
   meta.text("git_remote", identity.git_remote);
+  meta.text("libraries", identity.libraries);
+  meta.text("host_facts", identity.host_facts);
 }
 
 // The rows of `meta`, taken by name.
@@ -85,6 +92,10 @@ class MetaRows {
   [[nodiscard]] std::string text(std::string_view name) const {
     const auto found = texts_.find(name);
     return found == texts_.end() ? std::string() : found->second;
+  }
+  [[nodiscard]] std::string object(std::string_view name) const {
+    std::string json = text(name);
+    return json.empty() ? "{}" : json;
   }
   [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name) const {
     const auto found = integers_.find(name);
@@ -153,6 +164,8 @@ Identity read_identity(const MetaRows& meta) {
   identity.arguments = texts_of_json(meta.text("arguments"));
   identity.git_commit = meta.text("git_commit");
   identity.git_remote = meta.text("git_remote");
+  identity.libraries = meta.object("libraries");
+  identity.host_facts = meta.object("host_facts");
   return identity;
 }
 
@@ -167,7 +180,8 @@ void create_tables(Connection& connection, const Identity& identity, std::int64_
   write_identity(meta, identity);
   meta.integer("start_time_ns", start_time_ns);
   meta.integer(kMetaHeartbeat, start_time_ns);
-  for (const std::string_view name : {kMetaWatermark, kMetaRows, kMetaChunks, kMetaDroppedRows}) {
+  for (const std::string_view name :
+       {kMetaWatermark, kMetaRows, kMetaChunks, kMetaDroppedRows, kMetaActive}) {
     meta.integer(name, 0);
   }
 }
@@ -183,9 +197,12 @@ Meta read_meta(Connection& connection) {
   info.end_state = parse_end_state(rows.text(kMetaEndState));
   info.exit_code = rows.small(kMetaExitCode);
   info.heartbeat_ns = rows.integer(kMetaHeartbeat).value_or(info.start_time_ns);
+  info.active_ns = rows.integer(kMetaActive).value_or(0);
   info.rows = rows.count(kMetaRows);
   info.dropped_rows = rows.count(kMetaDroppedRows);
   info.last_step = rows.integer(kMetaLastStep);
+  info.rewind_step = rows.integer(kMetaRewindStep);
+  info.durability = rows.object(kMetaDurability);
   meta.watermark = static_cast<std::uint64_t>(rows.required_integer(kMetaWatermark));
   meta.chunks = {rows.count(kMetaChunks), info.rows};
   return meta;

@@ -15,7 +15,7 @@ namespace ranklog {
 // On disk, frozen: "RKLG" in SQLite's header tells our files from others.
 inline constexpr std::int64_t kApplicationId = 0x524B4C47;
 // SQLite's user_version, and `format_version` in meta.
-inline constexpr std::int64_t kFormatVersion = 0;
+inline constexpr std::int64_t kFormatVersion = 1;
 
 // Creates the tables, sets application_id and user_version, and writes who the file belongs to.
 void create_tables(Connection& connection, const Identity& identity, std::int64_t start_time_ns);
@@ -27,6 +27,9 @@ inline constexpr std::string_view kMetaRows = "rows";
 inline constexpr std::string_view kMetaChunks = "chunks";
 inline constexpr std::string_view kMetaDroppedRows = "dropped_rows";
 inline constexpr std::string_view kMetaLastStep = "last_step";
+inline constexpr std::string_view kMetaRewindStep = "rewind_step";
+inline constexpr std::string_view kMetaActive = "active_ns";
+inline constexpr std::string_view kMetaDurability = "durability";
 inline constexpr std::string_view kMetaEndTime = "end_time_ns";
 inline constexpr std::string_view kMetaEndState = "end_state";
 inline constexpr std::string_view kMetaExitCode = "exit_code";
@@ -38,7 +41,7 @@ inline constexpr std::string_view kSetMeta =
 // What there must be in the table `chunk`.
 struct ChunkTotals {
   std::uint64_t greatest_id = 0;
-  std::uint64_t rows = 0;
+  std::uint64_t rows = 0;  // of the history
 };
 
 struct Meta {

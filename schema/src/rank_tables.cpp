@@ -42,13 +42,24 @@ RowGroup decode_chunk_of(Connection& connection, std::int64_t id) {
 
 constexpr std::string_view kChunkColumns =
     "SELECT id, rows, first_sequence, last_sequence, min_step, max_step, min_time_ns, max_time_ns, "
-    "length(stats) + length(data), stats FROM chunk ";
+    "length(stats) + length(data), stats, stream FROM chunk ";
 
-// Empty if nothing of the chunk can be used.
+Stream stream_of(std::int64_t number) {
+  constexpr std::int64_t kNone = std::numeric_limits<std::uint8_t>::max();
+  return static_cast<Stream>(number >= 0 && number < kNone ? number : kNone);
+}
+
+std::optional<RowGroupInfo> if_known(RowGroupInfo info) {
+  if (!is_known(info.stream)) return std::nullopt;
+  return info;
+}
+
+// Empty if nothing of the chunk can be used, or its stream is one that this version does not know.
 std::optional<RowGroupInfo> read_chunk_info(Connection& connection, const Statement& row,
                                             std::vector<Damage>& damage) {
   RowGroupInfo info;
   info.id = row.integer(0);
+  info.stream = stream_of(row.integer(10));
   info.rows = static_cast<std::uint64_t>(row.integer(1));
   info.first_sequence = static_cast<std::uint64_t>(row.integer(2));
   info.last_sequence = static_cast<std::uint64_t>(row.integer(3));
@@ -60,7 +71,7 @@ std::optional<RowGroupInfo> read_chunk_info(Connection& connection, const Statem
   const std::string place = "chunk " + std::to_string(info.id);
   try {
     decode_stats(row.blob(9), info);
-    return info;
+    return if_known(std::move(info));
   } catch (const Error& error) {
     damage.push_back({place + ", statistics", error.what()});
   }
@@ -68,7 +79,7 @@ std::optional<RowGroupInfo> read_chunk_info(Connection& connection, const Statem
     RowGroupInfo described = describe(decode_chunk_of(connection, info.id));
     described.id = info.id;
     described.stored_bytes = info.stored_bytes;
-    return described;
+    return if_known(std::move(described));
   } catch (const Error& error) {
     damage.push_back({place, error.what()});
     return std::nullopt;
@@ -97,7 +108,7 @@ std::vector<RowGroupInfo> search_chunks(Connection& connection, ChunkTotals expe
     }
     statement.reset();
   }
-  for (const RowGroupInfo& info : found) rows += info.rows;
+  for (const RowGroupInfo& info : found) rows += info.stream == Stream::kHistory ? info.rows : 0;
   if (rows < expected.rows) {
     damage.push_back({"table chunk", std::to_string(expected.rows - rows) + " rows are missing"});
   }
@@ -108,12 +119,13 @@ bool is_described_by(const RowGroup& group, const RowGroupInfo& info) {
   const auto same_key = [](const Column& column, const SeriesStats& series) {
     return column.key() == series.key;
   };
-  return std::ranges::equal(group.columns, info.series, same_key);
+  return group.stream == info.stream && std::ranges::equal(group.columns, info.series, same_key);
 }
 
 // The rows that `info` describes, of a chunk that may hold more of the same series.
 RowGroup take_part(const RowGroup& whole, const RowGroupInfo& info) {
   RowGroup part;
+  part.stream = whole.stream;
   for (const Column& column : whole.columns) part.columns.emplace_back(column.key());
   for (std::size_t row = 0; row < whole.rows(); ++row) {
     if (whole.sequence[row] < info.first_sequence || whole.sequence[row] > info.last_sequence) continue;
@@ -141,6 +153,32 @@ std::optional<RowGroup> find_merged(Connection& connection, const RowGroupInfo& 
     if (part.rows() == info.rows) return part;
   }
   return std::nullopt;
+}
+
+constexpr std::string_view kEventColumns =
+    "SELECT sequence, time_ns, step, kind, json FROM event WHERE sequence <= ?1 ";
+
+void read_event_rows(Statement& row, std::uint64_t watermark, std::vector<Event>& events) {
+  row.bind(1, static_cast<std::int64_t>(watermark));
+  while (row.step()) {
+    events.push_back({static_cast<std::uint64_t>(row.integer(0)), row.integer(1), row.optional_integer(2),
+                      std::string(row.text(3)), std::string(row.text(4))});
+  }
+}
+
+void read_artifact_files(Statement& row, std::int64_t artifact, std::vector<ArtifactFile>& files) {
+  row.bind(1, artifact);
+  while (row.step()) {
+    ArtifactFile& file = files.emplace_back();
+    file.name = row.text(0);
+    file.path = row.text(1);
+    file.size = static_cast<std::uint64_t>(row.integer(2));
+    file.md5 = row.text(3);
+    file.sha256 = row.text(4);
+    file.reference = row.text(5);
+    file.json = row.text(6);
+  }
+  row.reset();
 }
 
 }  // namespace
@@ -221,21 +259,23 @@ RowGroup read_chunk(Connection& connection, const RowGroupInfo& info) {
 }
 
 void read_events(Connection& connection, std::uint64_t watermark, std::vector<Event>& events) {
-  Statement row = connection.prepare(
-      "SELECT sequence, time_ns, step, kind, json FROM event WHERE sequence <= ?1 ORDER BY sequence");
-  row.bind(1, static_cast<std::int64_t>(watermark));
-  while (row.step()) {
-    events.push_back({static_cast<std::uint64_t>(row.integer(0)), row.integer(1), row.optional_integer(2),
-                      std::string(row.text(3)), std::string(row.text(4))});
-  }
+  Statement row = connection.prepare(std::string(kEventColumns) + "ORDER BY sequence");
+  read_event_rows(row, watermark, events);
+}
+
+void read_rewinds(Connection& connection, std::uint64_t watermark, std::vector<Event>& events) {
+  Statement row = connection.prepare(std::string(kEventColumns) + "AND kind = ?2 ORDER BY sequence");
+  row.bind(2, kRewindEvent);
+  read_event_rows(row, watermark, events);
 }
 
 void read_artifacts(Connection& connection, std::uint64_t watermark, std::vector<Artifact>& artifacts) {
   Statement row = connection.prepare(
-      "SELECT sequence, time_ns, name, type, description, step, aliases, tags, metadata FROM artifact "
-      "WHERE sequence <= ?1 ORDER BY sequence");
+      "SELECT sequence, time_ns, name, type, description, step, ttl_seconds, aliases, tags, metadata "
+      "FROM artifact WHERE sequence <= ?1 ORDER BY sequence");
   Statement file = connection.prepare(
-      "SELECT name, path, size, md5, sha256 FROM artifact_file WHERE artifact = ?1 ORDER BY position");
+      "SELECT name, path, size, md5, sha256, reference, json FROM artifact_file WHERE artifact = ?1 "
+      "ORDER BY position");
   row.bind(1, static_cast<std::int64_t>(watermark));
   while (row.step()) {
     Artifact artifact;
@@ -245,17 +285,24 @@ void read_artifacts(Connection& connection, std::uint64_t watermark, std::vector
     artifact.type = row.text(3);
     artifact.description = row.text(4);
     artifact.step = row.optional_integer(5);
-    artifact.aliases = texts_of_json(row.text(6));
-    artifact.tags = texts_of_json(row.text(7));
-    artifact.metadata_json = row.text(8);
-    file.bind(1, row.integer(0));
-    while (file.step()) {
-      artifact.files.push_back({std::string(file.text(0)), std::string(file.text(1)),
-                                static_cast<std::uint64_t>(file.integer(2)), std::string(file.text(3)),
-                                std::string(file.text(4))});
-    }
-    file.reset();
+    artifact.ttl_seconds = row.optional_integer(6);
+    artifact.aliases = texts_of_json(row.text(7));
+    artifact.tags = texts_of_json(row.text(8));
+    artifact.metadata_json = row.text(9);
+    read_artifact_files(file, row.integer(0), artifact.files);
     artifacts.push_back(std::move(artifact));
+  }
+}
+
+void read_files(Connection& connection, std::uint64_t watermark, std::vector<RunFile>& files) {
+  Statement row = connection.prepare(
+      "SELECT sequence, time_ns, name, path, size, md5, sha256, kind FROM file WHERE sequence <= ?1 "
+      "ORDER BY sequence");
+  row.bind(1, static_cast<std::int64_t>(watermark));
+  while (row.step()) {
+    files.push_back({static_cast<std::uint64_t>(row.integer(0)), row.integer(1), std::string(row.text(2)),
+                     std::string(row.text(3)), static_cast<std::uint64_t>(row.integer(4)),
+                     std::string(row.text(5)), std::string(row.text(6)), std::string(row.text(7))});
   }
 }
 

@@ -18,7 +18,8 @@ void read_metrics(Connection& connection, std::vector<MetricDefinition>& metrics
                   std::vector<Damage>& damage);
 void read_summary(Connection& connection, std::vector<SummaryOverride>& entries, std::vector<Damage>& damage);
 
-// All chunks that can be found, by id. A chunk whose statistics are damaged is described anew from its data.
+// All chunks of known streams that can be found, by id. A chunk whose statistics are damaged is described
+// anew from its data.
 [[nodiscard]] std::vector<RowGroupInfo> read_chunk_index(Connection& connection, ChunkTotals expected,
                                                          std::vector<Damage>& damage);
 // The rows of a chunk, also if it has become part of a greater one since it was described. Throws Error
@@ -28,7 +29,9 @@ void read_summary(Connection& connection, std::vector<SummaryOverride>& entries,
 // Up to and including sequence `watermark`. They throw at the first row that cannot be read; what has been
 // read by then stays.
 void read_events(Connection& connection, std::uint64_t watermark, std::vector<Event>& events);
+void read_rewinds(Connection& connection, std::uint64_t watermark, std::vector<Event>& events);
 void read_artifacts(Connection& connection, std::uint64_t watermark, std::vector<Artifact>& artifacts);
+void read_files(Connection& connection, std::uint64_t watermark, std::vector<RunFile>& files);
 
 // A later entry replaces an earlier one of the same name in its place.
 void apply(std::vector<ConfigEntry>& entries, const ConfigEntry& entry);

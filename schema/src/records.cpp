@@ -1,5 +1,7 @@
 #include "ranklog/schema/records.hpp"
 
+#include "ranklog/schema/stream.hpp"
+
 namespace ranklog {
 
 // These words are on disk (FORMAT.md, "meta"). Frozen.
@@ -20,6 +22,18 @@ std::optional<EndState> parse_end_state(std::string_view text) noexcept {
     if (text == to_string(state)) return state;
   }
   return std::nullopt;
+}
+
+std::string_view to_string(Stream stream) noexcept {
+  switch (stream) {
+    case Stream::kHistory:
+      return "history";
+    case Stream::kSystem:
+      return "system";
+    case Stream::kConsole:
+      return "console";
+  }
+  return "unknown";
 }
 
 }  // namespace ranklog

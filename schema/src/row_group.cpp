@@ -35,6 +35,7 @@ SeriesStats describe_column(const Column& column) {
 
 RowGroupInfo describe(const RowGroup& group) {
   RowGroupInfo info;
+  info.stream = group.stream;
   info.rows = group.rows();
   if (info.rows != 0) {
     const auto [first, last] = std::ranges::minmax(group.sequence);

@@ -24,7 +24,7 @@ std::vector<KeyId> keys_of(const RowGroup& group) {
 void RowGroupBuilder::add(const TailRow& row) {
   const Layout& layout = layout_of(row);
   KeySet& set = sets_[layout.set];
-  if (is_full(groups_[set.group], set.text_bytes)) start_group(set, keys_of(groups_[set.group]));
+  if (is_full(groups_[set.group], set.text_bytes)) start_group(set, row.stream, keys_of(groups_[set.group]));
   RowGroup& group = groups_[set.group];
   group.sequence.push_back(row.sequence);
   group.step.push_back(row.step);
@@ -47,7 +47,8 @@ std::vector<RowGroup> RowGroupBuilder::take() {
 const RowGroupBuilder::Layout& RowGroupBuilder::layout_of(const TailRow& row) {
   order_.clear();
   for (const TailField& field : row.fields) order_.push_back(field.key);
-  if (const auto found = layouts_.find(order_); found != layouts_.end()) return found->second;
+  Layouts& known = layouts_[index_of(row.stream)];
+  if (const auto found = known.by_order.find(order_); found != known.by_order.end()) return found->second;
 
   Layout layout;
   layout.field_of.resize(order_.size());
@@ -66,15 +67,16 @@ const RowGroupBuilder::Layout& RowGroupBuilder::layout_of(const TailRow& row) {
     }
   }
   layout.field_of = std::move(kept);
-  const auto [set, is_new] = set_index_.try_emplace(keys, sets_.size());
+  const auto [set, is_new] = known.of_set.try_emplace(keys, sets_.size());
   layout.set = set->second;
-  if (is_new) start_group(sets_.emplace_back(), keys);
-  return layouts_.emplace(order_, std::move(layout)).first->second;
+  if (is_new) start_group(sets_.emplace_back(), row.stream, keys);
+  return known.by_order.emplace(order_, std::move(layout)).first->second;
 }
 
-void RowGroupBuilder::start_group(KeySet& set, const std::vector<KeyId>& keys) {
+void RowGroupBuilder::start_group(KeySet& set, Stream stream, const std::vector<KeyId>& keys) {
   set = KeySet{groups_.size(), 0};
   RowGroup& group = groups_.emplace_back();
+  group.stream = stream;
   group.columns.reserve(keys.size());
   for (const KeyId key : keys) group.columns.emplace_back(key);
 }

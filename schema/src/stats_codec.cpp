@@ -12,6 +12,7 @@ constexpr auto kLastKind = static_cast<std::uint8_t>(ValueKind::kJson);
 
 // What is in the chunk table's columns too; here under the checksum.
 void append_ranges(std::string& out, const RowGroupInfo& info) {
+  append_fixed(out, static_cast<std::uint8_t>(info.stream));
   append_varint(out, info.rows);
   append_varint(out, info.first_sequence);
   append_varint(out, info.last_sequence);
@@ -63,7 +64,7 @@ void decode_stats(std::string_view bytes, RowGroupInfo& info) {
   std::string ranges;
   append_ranges(ranges, info);
   if (!raw.starts_with(ranges)) {
-    throw Error(ErrorCode::kDamaged, "the row count or ranges differ from those in the statistics");
+    throw Error(ErrorCode::kDamaged, "the stream, row count or ranges differ from those in the statistics");
   }
   ByteReader in(std::string_view(raw).substr(ranges.size()));
   const std::uint64_t count = in.varint();

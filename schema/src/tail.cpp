@@ -12,10 +12,11 @@ namespace {
 
 // On disk, frozen (FORMAT.md, "Tail").
 constexpr std::string_view kMagic = "RKLGTAIL";
-constexpr std::uint32_t kTailVersion = 0;
+constexpr std::uint32_t kTailVersion = 1;
 constexpr std::uint8_t kKeyRecord = 1;
-constexpr std::uint8_t kRowRecord = 2;
-constexpr std::uint8_t kFirstOperation = 3;  // then in the order of OperationBody's alternatives
+constexpr std::uint8_t kFirstRow = 2;  // then in the order of the streams
+constexpr std::uint8_t kLastRow = kFirstRow + kStreams.size() - 1;
+constexpr std::uint8_t kFirstOperation = 16;  // then in the order of OperationBody's alternatives
 constexpr std::uint8_t kLastOperation = kFirstOperation + std::variant_size_v<OperationBody> - 1;
 
 // Reserves the frame of a record and fills it in at the end.
@@ -113,8 +114,9 @@ TailKey read_key(ByteReader& in) {
   return TailKey{key, KeyPath::parse(in.take(in.remaining()))};
 }
 
-TailRow read_row(ByteReader& in) {
+TailRow read_row(std::uint8_t type, ByteReader& in) {
   TailRow row;
+  row.stream = static_cast<Stream>(type - kFirstRow);
   row.sequence = in.fixed<std::uint64_t>();
   row.step = in.fixed<std::int64_t>();
   row.time_ns = in.fixed<std::int64_t>();
@@ -157,8 +159,8 @@ std::size_t row_payload_bytes(std::span<const TailField> fields) noexcept {
 }
 
 void write_row_payload(char* out, std::uint64_t sequence, std::int64_t step, std::int64_t time_ns,
-                       std::span<const TailField> fields) noexcept {
-  out = put(out, kRowRecord);
+                       std::span<const TailField> fields, Stream stream) noexcept {
+  out = put(out, static_cast<std::uint8_t>(kFirstRow + index_of(stream)));
   out = put(out, sequence);
   out = put(out, step);
   out = put(out, time_ns);
@@ -192,12 +194,17 @@ std::optional<TailRecord> decode_tail_record(std::string_view payload) {
     ByteReader in(payload);
     const auto type = in.fixed<std::uint8_t>();
     if (type == kKeyRecord) return read_key(in);
-    if (type == kRowRecord) return read_row(in);
+    if (type >= kFirstRow && type <= kLastRow) return read_row(type, in);
     if (type >= kFirstOperation && type <= kLastOperation) return read_operation(type, in);
   } catch (const Error&) {
     // Right checksum, wrong content: as good as a wrong checksum to who reads it.
   }
   return std::nullopt;
+}
+
+// A type that versions of ranklog after this one may write without breaking this one.
+static bool is_of_later_version(std::string_view payload) {
+  return static_cast<std::uint8_t>(payload.front()) > kLastOperation;
 }
 
 std::string encode_tail_header(std::string_view launch_token, int rank) {
@@ -220,6 +227,9 @@ std::optional<TailHeader> decode_tail_header(std::string_view segment) {
   if (segment.size() < kFixedBytes) return std::nullopt;
   ByteReader in(segment.substr(kMagic.size()));
   const auto version = in.fixed<std::uint32_t>();
+  if (version == 0) {
+    throw Error(ErrorCode::kVersion, "it was written by a provisional version of ranklog (tail version 0)");
+  }
   if (version > kTailVersion) {
     throw Error(ErrorCode::kVersion, "tail version " + std::to_string(version) + " is newer than " +
                                          std::to_string(kTailVersion) + ", the newest this program reads");
@@ -249,11 +259,11 @@ void append_key_record(std::string& out, KeyId key, const KeyPath& path) {
 }
 
 void append_row_record(std::string& out, std::uint64_t sequence, std::int64_t step, std::int64_t time_ns,
-                       std::span<const TailField> fields) {
+                       std::span<const TailField> fields, Stream stream) {
   Frame frame(out);
   const std::size_t start = out.size();
   out.resize(start + row_payload_bytes(fields));
-  write_row_payload(out.data() + start, sequence, step, time_ns, fields);
+  write_row_payload(out.data() + start, sequence, step, time_ns, fields, stream);
   frame.close();
 }
 
@@ -266,11 +276,14 @@ void append_operation_record(std::string& out, const Operation& operation) {
 }
 
 std::optional<TailRecord> TailReader::next() {
-  const std::string_view payload = payload_at(bytes_, position_);
-  if (payload.empty()) return std::nullopt;
-  std::optional<TailRecord> record = decode_tail_record(payload);
-  if (record) position_ = std::min(position_ + frame_bytes(payload.size()), bytes_.size());
-  return record;
+  for (;;) {
+    const std::string_view payload = payload_at(bytes_, position_);
+    if (payload.empty()) return std::nullopt;
+    std::optional<TailRecord> record = decode_tail_record(payload);
+    if (!record && !is_of_later_version(payload)) return std::nullopt;
+    position_ = std::min(position_ + frame_bytes(payload.size()), bytes_.size());
+    if (record) return record;
+  }
 }
 
 bool TailReader::stop_at(std::size_t position) {

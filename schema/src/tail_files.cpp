@@ -30,13 +30,18 @@ class TailCollector {
   void add(const TailRow& row) {
     if (!is_new(row.sequence)) return;
     builder_.add(row);
+    note_time(row.time_ns);
+    if (row.stream != Stream::kHistory) return;
     ++tail_.rows;
     tail_.last_step = std::max(tail_.last_step.value_or(row.step), row.step);
-    note_time(row.time_ns);
   }
   void add(Operation operation) {
     if (!is_new(operation.sequence)) return;
     note_time(operation.time_ns);
+    const auto* event = std::get_if<Event>(&operation.body);
+    if (event != nullptr && event->kind == kRewindEvent && event->step) {
+      tail_.rewind_step = std::min(tail_.rewind_step.value_or(*event->step), *event->step);
+    }
     tail_.operations.push_back(std::move(operation));
   }
   void add_damage(std::string place, std::string reason) {

@@ -38,9 +38,10 @@ struct Tail {
   std::vector<RowGroup> groups;
   std::vector<TailKey> keys;  // in order of appearance; one may be named again in a later segment
   std::vector<Operation> operations;
-  std::uint64_t rows = 0;
+  std::uint64_t rows = 0;  // of the history, as last_step is
   std::uint64_t bytes = 0;
   std::optional<std::int64_t> last_step;
+  std::optional<std::int64_t> rewind_step;  // the smallest
   std::optional<std::int64_t> last_time_ns;
   std::vector<Damage> damage;
 };

@@ -110,7 +110,7 @@ TEST(RankDatabase, StockSqliteReadsTheTables) {
   const auto check = [&] {
     EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA integrity_check"), "ok");
     EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA application_id"), std::to_string(0x524B4C47));
-    EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA user_version"), "0");
+    EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA user_version"), "1");
     EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA page_size"), "1024");
     EXPECT_EQ(sqlite_says(builder.path(), "SELECT value FROM meta WHERE name = 'rank'"), "2");
     EXPECT_EQ(sqlite_says(builder.path(), "SELECT typeof(value) FROM meta WHERE name = 'rank'"), "integer");
@@ -147,18 +147,23 @@ TEST(RankDatabase, FailedCommitLeavesTheFileAsItWasAndMayBeTriedAgain) {
   EXPECT_EQ(file.events().size(), 1u);
 }
 
-TEST(RankDatabase, NewerVersionIsRefusedByName) {
+TEST(RankDatabase, NewerAndProvisionalVersionsAreRefusedByName) {
   const TempDir dir;
   RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
   builder.finish();
-  EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA user_version = 7; DROP TABLE chunk"), "");
-  try {
-    (void)RankFile::open(builder.path());
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kVersion);
-    EXPECT_NE(std::string(error.what()).find("version 7"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("rank-00000.db"), std::string::npos);
+  EXPECT_EQ(sqlite_says(builder.path(), "DROP TABLE chunk"), "");
+  const std::pair<const char*, const char*> versions[] = {
+      {"2", "version 2"}, {"0", "a provisional version of ranklog (format version 0)"}, {"-1", "version -1"}};
+  for (const auto& [version, name] : versions) {
+    EXPECT_EQ(sqlite_says(builder.path(), std::string("PRAGMA user_version = ") + version), "");
+    try {
+      (void)RankFile::open(builder.path());
+      FAIL() << version;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kVersion);
+      EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("rank-00000.db"), std::string::npos);
+    }
   }
 }
 
@@ -170,6 +175,7 @@ TEST(RankDatabase, SqliteFileOfSomebodyElseIsNotOurs) {
   EXPECT_EQ(code_of_open(dir / "other.db"), ErrorCode::kNotOurs);
   // Ours by its number, but without what every rank file has.
   EXPECT_EQ(sqlite_says(dir / "other.db", "PRAGMA application_id = " + std::to_string(0x524B4C47)), "");
+  EXPECT_EQ(sqlite_says(dir / "other.db", "PRAGMA user_version = 1"), "");
   EXPECT_EQ(code_of_open(dir / "other.db"), ErrorCode::kDamaged);
 }
 

@@ -21,6 +21,7 @@ except ImportError:
     sys.exit(77)
 
 NULL, FLOAT64, INT64, BOOL, STRING, JSON_TEXT = range(6)
+STREAMS = HISTORY, SYSTEM, CONSOLE = range(3)
 MIXED = 255
 MASK = (1 << 64) - 1
 
@@ -165,7 +166,7 @@ def column(cursor, rows):
 
 def chunk_rows(data, keys):
     cursor = Cursor(open_envelope(data))
-    rows, columns = cursor.varint(), cursor.varint()
+    stream_number, rows, columns = cursor.take(1)[0], cursor.varint(), cursor.varint()
     index_lengths = [cursor.varint() for _ in range(3)]
     heads = [(keys[cursor.varint()], cursor.varint()) for _ in range(columns)]
     sequences, steps, times = (whole(cursor, length, numbers, rows) for length in index_lengths)
@@ -174,7 +175,8 @@ def chunk_rows(data, keys):
         for row, value in zip(values, whole(cursor, length, column, rows)):
             row[key] = value
     assert cursor.at == len(cursor.data)
-    return {s: (signed(step), signed(time), v) for s, step, time, v in zip(sequences, steps, times, values)}
+    return stream_number, {s: (signed(step), signed(time), v)
+                           for s, step, time, v in zip(sequences, steps, times, values)}
 
 
 def whole(cursor, length, read, rows):
@@ -188,6 +190,7 @@ def whole(cursor, length, read, rows):
 def check_stats(row, decoded):
     """The statistics must say what the chunk's own rows say."""
     cursor = Cursor(open_envelope(row["stats"]))
+    assert cursor.take(1)[0] == row["stream"]
     ranges = [cursor.varint() for _ in range(3)] + list(cursor.unpack("4q"))
     columns = ["rows", "first_sequence", "last_sequence", "min_step", "max_step", "min_time_ns", "max_time_ns"]
     assert ranges == [row[name] for name in columns]
@@ -260,8 +263,8 @@ def field_value(cursor):
 
 
 def read_segment(data, state):
-    if data[:8] != b"RKLGTAIL" or struct.unpack_from("<I", data, 8)[0] != 0:
-        raise ValueError("not a tail segment of version 0")
+    if data[:8] != b"RKLGTAIL" or struct.unpack_from("<I", data, 8)[0] != 1:
+        raise ValueError("not a tail segment of version 1")
     payloads = frames(data[16:])
     header = next(payloads)
     meta = state["meta"]
@@ -278,28 +281,31 @@ def read_segment(data, state):
         if sequence <= meta[b"watermark"] or sequence in state["seen"]:
             continue
         state["seen"].add(sequence)
-        if kind == 2:
+        if kind - 2 in STREAMS:
             step, time, count = cursor.unpack("qqI")
             fields = [(cursor.unpack("I")[0], field_value(cursor)) for _ in range(count)]
-            state["rows"][sequence] = (step, time, {state["keys"][key]: value for key, value in fields})
+            state["rows"][kind - 2][sequence] = (step, time, {state["keys"][key]: value for key, value in fields})
         else:
             cursor.unpack("q")
             apply_operation(state, kind, sequence, json.loads(cursor.rest()))
 
 
 def apply_operation(state, kind, sequence, o):
-    if kind == 3:
+    if kind == 16:
         state["config"][o["key"]] = o["json"]
-    elif kind == 4:
+    elif kind == 17:
         state["metrics"][o["name"]] = [o["step_metric"], o["hidden"], o["step_sync"], o["summary"], o["goal"]]
-    elif kind == 5:
+    elif kind == 18:
         state["summary"][o["key"]] = o["json"]
-    elif kind == 6:
+    elif kind == 19:
         state["events"].append([sequence, o.get("step"), o["kind"], o["json"]])
-    elif kind == 7:
-        files = [[f["name"], f["path"], f["size"], f["md5"], f["sha256"]] for f in o["files"]]
-        state["artifacts"].append([sequence, o["name"], o["type"], o["description"], o.get("step"), o["aliases"],
-                                   o["tags"], o["metadata"], files])
+    elif kind == 20:
+        files = [[f["name"], f["path"], f["size"], f["md5"], f["sha256"], f["reference"], f["json"]]
+                 for f in o["files"]]
+        state["artifacts"].append([sequence, o["name"], o["type"], o["description"], o.get("step"),
+                                   o.get("ttl_seconds"), o["aliases"], o["tags"], o["metadata"], files])
+    elif kind == 21:
+        state["files"][o["name"]] = [sequence, o["path"], o["size"], o["md5"], o["sha256"], o["kind"]]
 
 
 # --- Sections 2, 3 and 7: the database
@@ -311,7 +317,7 @@ def open_database(path):
     connection.row_factory = sqlite3.Row
     connection.isolation_level = None
     assert connection.execute("PRAGMA application_id").fetchone()[0] == 0x524B4C47
-    assert connection.execute("PRAGMA user_version").fetchone()[0] == 0
+    assert connection.execute("PRAGMA user_version").fetchone()[0] == 1
     assert connection.execute("PRAGMA integrity_check").fetchone()[0] == b"ok"
     return connection
 
@@ -330,9 +336,10 @@ def read_tables(connection, state):
 
     state["keys"] = {key: path for key, path in query("SELECT id, path FROM key")}
     for row in query("SELECT * FROM chunk ORDER BY id"):
-        decoded = chunk_rows(row["data"], state["keys"])
+        stream_number, decoded = chunk_rows(row["data"], state["keys"])
+        assert stream_number == row["stream"]
         check_stats({**{name: row[name] for name in row.keys()}, "keys": state["keys"]}, decoded)
-        state["rows"].update(decoded)
+        state["rows"][stream_number].update(decoded)
     state["config"] = {text(k): text(v) for k, v in query("SELECT key, json FROM config ORDER BY position")}
     state["summary"] = {text(k): text(v) for k, v in query("SELECT key, json FROM summary ORDER BY position")}
     for row in query("SELECT name, step_metric, hidden, step_sync, summary, goal FROM metric ORDER BY position"):
@@ -340,13 +347,16 @@ def read_tables(connection, state):
         state["metrics"][name] = [step_metric, bool(hidden), bool(step_sync), json.loads(summary), goal]
     for row in query("SELECT sequence, step, kind, json FROM event ORDER BY sequence"):
         state["events"].append([text(value) for value in row])
-    for row in query("SELECT sequence, name, type, description, step, aliases, tags, metadata FROM artifact "
-                     "ORDER BY sequence"):
-        sequence, name, kind, description, step, aliases, tags, metadata = map(text, row)
-        files = query(f"SELECT name, path, size, md5, sha256 FROM artifact_file WHERE artifact = {sequence} "
+    for row in query("SELECT sequence, name, type, description, step, ttl_seconds, aliases, tags, metadata "
+                     "FROM artifact ORDER BY sequence"):
+        sequence, name, kind, description, step, ttl, aliases, tags, metadata = map(text, row)
+        files = query(f"SELECT name, path, size, md5, sha256, reference, json FROM artifact_file WHERE artifact = {sequence} "
                       "ORDER BY position")
-        state["artifacts"].append([sequence, name, kind, description, step, json.loads(aliases), json.loads(tags),
-                                   metadata, [[text(value) for value in f] for f in files]])
+        state["artifacts"].append([sequence, name, kind, description, step, ttl, json.loads(aliases),
+                                   json.loads(tags), metadata, [[text(value) for value in f] for f in files]])
+    for row in query("SELECT name, sequence, path, size, md5, sha256, kind FROM file ORDER BY sequence"):
+        name, *rest = map(text, row)
+        state["files"][name] = rest
 
 
 def open_segments(path):
@@ -358,13 +368,14 @@ def open_segments(path):
 
 def read_rank_file(path):
     connection = open_database(path)
-    state = {"rows": {}, "metrics": {}, "events": [], "artifacts": [], "seen": set()}
+    state = {"rows": {stream_number: {} for stream_number in STREAMS}, "metrics": {}, "events": [], "artifacts": [],
+             "files": {}, "seen": set()}
     has_ended = b"end_time_ns" in read_meta(connection)
     segments = [] if has_ended else open_segments(path)
     connection.execute("BEGIN")
     state["meta"] = read_meta(connection)
     read_tables(connection, state)
-    assert state["meta"][b"rows"] == len(state["rows"])
+    assert state["meta"][b"rows"] == len(state["rows"][HISTORY])
     for segment in segments:
         with segment:
             read_segment(segment.read(), state)
@@ -389,14 +400,14 @@ def history(files, rank):
     resume_steps = []
     for token in order:
         steps = [s["meta"][b"resume_step"] for s in attempts[token] if b"resume_step" in s["meta"]]
-        has_rows = any(s["rows"] for s in attempts[token])
+        has_rows = any(s["rows"][HISTORY] for s in attempts[token])
         resume_steps.append(min(steps) if steps and has_rows else None)
     merged, superseded = {}, 0
     for number, token in enumerate(order):
         cut = min((s for s in resume_steps[number + 1:] if s is not None), default=None)
         members = [s for s in attempts[token] if s["meta"][b"rank"] == rank]
         for state in sorted(members, key=lambda s: s["meta"][b"start_time_ns"]):
-            for _, (step, time, values) in sorted(state["rows"].items()):
+            for _, (step, time, values) in sorted(state["rows"][HISTORY].items()):
                 if cut is not None and step >= cut:
                     superseded += 1
                     continue
@@ -414,6 +425,10 @@ def check_with_sqlite_shell(path):
     if shell:
         answer = subprocess.run([shell, path, "pragma integrity_check"], capture_output=True, text=True, check=True)
         compare("the sqlite3 shell's answers", answer.stdout.strip(), "ok")
+
+
+def in_sequence(state):
+    return sorted((s, number, row) for number in STREAMS for s, row in state["rows"][number].items())
 
 
 def plain_values(values):
@@ -437,19 +452,19 @@ def main():
             state = read_rank_file(os.path.join(folder, name))
             states.append(state)
             check_with_sqlite_shell(os.path.join(folder, name))
-            rows = [{"sequence": s, "step": step, "time_ns": time, "values": plain_values(values)}
-                    for s, (step, time, values) in sorted(state["rows"].items())]
+            rows = [{"stream": number, "sequence": s, "step": step, "time_ns": time, "values": plain_values(values)}
+                    for s, number, (step, time, values) in in_sequence(state)]
             compare(f"{name}: row counts", len(rows), len(logged["rows"]))
             for row, want in zip(rows, logged["rows"]):
                 compare(f"{name}: rows", row, want)
-            for part in ("config", "summary", "metrics", "events", "artifacts"):
+            for part in ("config", "summary", "metrics", "events", "artifacts", "files"):
                 compare(f"{name}: {part}", state[part], logged[part])
         rows, superseded = history(states, 0)
         compare("histories", [[step, time, attempt, plain_values(values)] for step, time, attempt, values in rows],
                 expected["history"])
         compare("superseded rows", superseded, expected["superseded_rows"])
         assert superseded > 0 and len(rows) > 50, "or the sample shows nothing"
-        print(f"{len(states)} files, {sum(len(s['rows']) for s in states)} rows, {len(rows)} steps: all as logged")
+        print(f"{len(states)} files, {sum(1 for s in states for _ in in_sequence(s))} rows, {len(rows)} steps: all as logged")
 
 
 main()

@@ -231,8 +231,10 @@ TEST(Tail, ForeignNewerAndDamagedHeadersAreRefusedByName) {
   };
   EXPECT_EQ(code_of("something else"), ErrorCode::kNotOurs);
   std::string newer = bytes;
-  newer[8] = 1;
-  EXPECT_EQ(code_of(newer), ErrorCode::kVersion);
+  for (const char* version : {"\2", "\0"}) {
+    newer[8] = *version;
+    EXPECT_EQ(code_of(newer), ErrorCode::kVersion);
+  }
   std::string damaged = bytes;
   damaged[damaged.find("token")] = 'X';
   EXPECT_EQ(code_of(damaged), ErrorCode::kDamaged);

@@ -48,17 +48,19 @@ class Sample {
     expected_["summary"] = Json::object();
     expected_["events"] = Json::array();
     expected_["artifacts"] = Json::array();
+    expected_["files"] = Json::object();
     expected_["metrics"] = Json::object();
   }
   RankFileBuilder& builder() { return builder_; }
   Json& expected() { return expected_; }
 
-  void row(std::int64_t step, const RankFileBuilder::Fields& fields) {
-    builder_.row(step, fields);
+  void row(std::int64_t step, const RankFileBuilder::Fields& fields, Stream stream = Stream::kHistory) {
+    builder_.row(step, fields, stream);
     Json values = Json::object();
     for (const auto& [key, value] : fields) values[hex(key)] = to_json(value);
     expected_["rows"].push_back(
-        {{"sequence", builder_.sequence()},
+        {{"stream", index_of(stream)},
+         {"sequence", builder_.sequence()},
          {"step", step},
          {"time_ns", start_time_ns_ + static_cast<std::int64_t>(builder_.sequence()) * 1'000'000},
          {"values", values}});
@@ -85,11 +87,17 @@ class Sample {
     builder_.operation(artifact);
     Json files = Json::array();
     for (const ArtifactFile& file : artifact.files) {
-      files.push_back({file.name, file.path, file.size, file.md5, file.sha256});
+      files.push_back({file.name, file.path, file.size, file.md5, file.sha256, file.reference, file.json});
     }
     expected_["artifacts"].push_back({builder_.sequence(), artifact.name, artifact.type, artifact.description,
-                                      artifact.step ? Json(*artifact.step) : Json(), artifact.aliases,
-                                      artifact.tags, artifact.metadata_json, files});
+                                      artifact.step ? Json(*artifact.step) : Json(),
+                                      artifact.ttl_seconds ? Json(*artifact.ttl_seconds) : Json(),
+                                      artifact.aliases, artifact.tags, artifact.metadata_json, files});
+  }
+  void file(const RunFile& file) {
+    builder_.operation(file);
+    expected_["files"][file.name] = {builder_.sequence(), file.path, file.size, file.md5,
+                                     file.sha256,         file.kind};
   }
 
  private:
@@ -97,6 +105,15 @@ class Sample {
   std::int64_t start_time_ns_;
   Json expected_;
 };
+
+void log_other_streams(Sample& sample, std::int64_t first) {
+  for (int i = 0; i < 3; ++i) {
+    sample.row(0, {{"cpu", 12.5 * i}, {"gpu\\.0\\.gpu", i}}, Stream::kSystem);
+    const std::string line = "line \xFF " + std::to_string(i);
+    sample.row(first + i, {{"text", line}, {"stderr", i == 1}}, Stream::kConsole);
+  }
+  sample.row(first, {{"text", "100 %"}, {"stderr", false}}, Stream::kConsole);
+}
 
 void log_some_of_everything(Sample& sample, std::int64_t first_step, bool seal) {
   std::int64_t step = first_step;
@@ -121,11 +138,17 @@ void log_some_of_everything(Sample& sample, std::int64_t first_step, bool seal) 
        "model",
        "with \"quotes\"",
        first_step,
+       first_step,
        {"best"},
        {"t"},
        R"({"accuracy":0.9})",
        {{"model.pt", "checkpoints/step-1/model.pt", 123456789012, "d41d8cd98f00b204e9800998ecf8427e", "00"},
-        {"b", "files/b", 0, "", ""}}});
+        {"b", "files/b", 0, "", ""},
+        {"s", "", 99, "", "", "s3://bucket/s", R"({"etag":"abc","versionID":"v7"})"}}});
+  sample.artifact({0, 0, "plain", "data", "", {}, {}, {}, {}, "{}", {}});
+  sample.file({0, 0, "media/images/x_3.png", "files/" + std::to_string(first_step), 7, "ab", "cd", "media"});
+  sample.file({0, 0, "notes.txt", "files/n", 0, "", "", "file"});
+  log_other_streams(sample, first_step);
 }
 
 // Enough rows at once that columns are compressed one by one, and few enough that the chunk is one frame.

@@ -40,14 +40,14 @@ RankFileBuilder::RankFileBuilder(const fs::path& path, Identity identity, std::i
   database_ = RankDatabase::create(path, identity_, start_time_ns);
 }
 
-RankFileBuilder& RankFileBuilder::row(std::int64_t step, const Fields& fields) {
+RankFileBuilder& RankFileBuilder::row(std::int64_t step, const Fields& fields, Stream stream) {
   std::vector<TailField> tail_fields;
   for (const auto& [display, value] : fields) tail_fields.push_back({key_id(display), value});
   ++sequence_;
   std::string record;
-  append_row_record(record, sequence_, step, now_ns(), tail_fields);
+  append_row_record(record, sequence_, step, now_ns(), tail_fields, stream);
   append(record);
-  rows_.add({sequence_, step, now_ns(), std::move(tail_fields)});
+  rows_.add({sequence_, step, now_ns(), std::move(tail_fields), stream});
   return *this;
 }
 
@@ -67,6 +67,7 @@ RankFileBuilder& RankFileBuilder::commit_only() {
   batch.operations = std::exchange(operations_, {});
   batch.watermark = sequence_;
   batch.now_ns = now_ns();
+  batch.active_ns = now_ns() - start_time_ns_;
   database_->commit(batch);
   return *this;
 }
@@ -90,7 +91,7 @@ RankFileBuilder& RankFileBuilder::next_segment() {
 
 void RankFileBuilder::finish(EndState state, std::optional<int> exit_code) {
   seal();
-  database_->finish(state, exit_code, now_ns());
+  database_->finish(state, exit_code, now_ns(), now_ns() - start_time_ns_);
   database_.reset();
 }
 

@@ -39,7 +39,7 @@ class RankFileBuilder {
                   std::int64_t start_time_ns = kStartTimeNs);
 
   // To the tail. Keys are display forms (KeyPath::parse); a row's time is start + 1 ms a sequence number.
-  RankFileBuilder& row(std::int64_t step, const Fields& fields);
+  RankFileBuilder& row(std::int64_t step, const Fields& fields, Stream stream = Stream::kHistory);
   RankFileBuilder& operation(OperationBody body);
   // Everything that is in the tail goes into chunks and tables, and the tail segment goes away.
   RankFileBuilder& seal();

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <random>
 
+#include "ranklog/schema/libraries.hpp"
 #include "ranklog/schema/time.hpp"
 #include "secrets.hpp"
 
@@ -77,6 +78,8 @@ void describe_process(Identity& identity) {
   const auto git = read_git_facts(std::filesystem::current_path(ignored));
   identity.git_commit = git.commit;
   identity.git_remote = git.remote;
+  identity.libraries = library_versions_json();
+  identity.host_facts = host_facts_json();
 }
 
 std::string random_hex(std::size_t bytes) {

@@ -11,8 +11,12 @@
 
 namespace ranklog::writer {
 
-// Fills host, pid and its start, program, arguments (masked) and git facts.
+// Fills host, pid and its start, program, arguments (masked), git facts, libraries and host facts.
 void describe_process(Identity& identity);
+
+// JSON object: "os", "kernel", "architecture", "cpu_model" (texts), "cpu_count", "memory_bytes" (numbers), as
+// far as they are known. Runs no program.
+[[nodiscard]] std::string host_facts_json();
 
 struct GitFacts {
   std::string commit;  // 40 hex digits; empty if unknown

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <vector>
 
 #include "ranklog/schema/time.hpp"
 
@@ -104,6 +105,32 @@ LogStatus Recorder::log(std::int64_t step, std::span<const PathField> fields) no
   });
 }
 
+LogStatus Recorder::log(Stream stream, std::int64_t step, std::int64_t time_ns,
+                        std::span<const Field> fields) noexcept {
+  if (closed_.load(std::memory_order_relaxed)) return LogStatus::kClosed;
+  try {
+    std::vector<TailField> resolved;
+    resolved.reserve(fields.size());
+    for (const Field& field : fields) {
+      const KnownKey* key = keys_.intern(field.key);
+      if (key == nullptr) return LogStatus::kRejected;
+      resolved.push_back({key->id, field.value});
+    }
+    return put_row(stream, step, time_ns, resolved);
+  } catch (...) {
+    return count_drop(LogStatus::kDropped);
+  }
+}
+
+LogStatus Recorder::put_row(Stream stream, std::int64_t step, std::int64_t time_ns,
+                            std::span<const TailField> fields) noexcept {
+  const std::size_t bytes = row_payload_bytes(fields);
+  if (bytes > kMaxRecordBytes) return count_drop(LogStatus::kDropped);
+  return count_drop(put(queue_.reserve(bytes), bytes, [&](char* out, std::uint64_t sequence) {
+    write_row_payload(out, sequence, step, time_ns, fields, stream);
+  }));
+}
+
 Key Recorder::key(std::string_view name) {
   const KnownKey* known = keys_.intern(name);
   return known != nullptr ? Key{known->id} : Key{};
@@ -122,11 +149,7 @@ LogStatus Recorder::log_row(std::optional<std::int64_t> step, std::size_t count,
     const std::span<const TailField> fields = list.fields();
     const auto accepted = accept_step(step);
     if (!accepted) return LogStatus::kRejected;
-    const std::size_t bytes = row_payload_bytes(fields);
-    if (bytes > kMaxRecordBytes) return count_drop(LogStatus::kDropped);
-    return count_drop(put(queue_.reserve(bytes), bytes, [&](char* out, std::uint64_t sequence) {
-      write_row_payload(out, sequence, *accepted, time_ns, fields);
-    }));
+    return put_row(Stream::kHistory, *accepted, time_ns, fields);
   } catch (...) {
     return count_drop(LogStatus::kDropped);
   }

@@ -44,6 +44,9 @@ class Recorder {
   LogStatus log(std::optional<std::int64_t> step, std::span<const Field> fields) noexcept;
   LogStatus log(std::optional<std::int64_t> step, std::span<const KeyedField> fields) noexcept;
   LogStatus log(std::int64_t step, std::span<const PathField> fields) noexcept;
+  // A row that is not of the history: the step is what the stream makes of it.
+  LogStatus log(Stream stream, std::int64_t step, std::int64_t time_ns,
+                std::span<const Field> fields) noexcept;
   LogStatus record(OperationBody body) noexcept;
   [[nodiscard]] Key key(std::string_view name);
   void close() noexcept;  // later calls return kClosed
@@ -72,6 +75,8 @@ class Recorder {
  private:
   template <class Resolve>
   LogStatus log_row(std::optional<std::int64_t> step, std::size_t count, Resolve resolve) noexcept;
+  LogStatus put_row(Stream stream, std::int64_t step, std::int64_t time_ns,
+                    std::span<const TailField> fields) noexcept;
   template <class Write>
   LogStatus put(const TailQueue::Reservation& reservation, std::size_t payload_bytes, Write write) noexcept;
   LogStatus put_operation(const TailQueue::Reservation& reservation, std::string& payload) noexcept;

@@ -33,6 +33,7 @@ constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
 Sealer::Sealer(Settings settings, RankDatabase database, Recorder& recorder)
     : settings_(std::move(settings)),
+      start_(steady_clock::now()),
       recorder_(recorder),
       database_(std::move(database)),
       last_sync_(steady_clock::now()),
@@ -154,6 +155,7 @@ void Sealer::beat(SteadyTime now) {
   nothing.watermark = watermark_;
   nothing.dropped_rows = recorder_.dropped_rows();
   nothing.now_ns = unix_time_ns();
+  nothing.active_ns = active_ns();
   last_commit_ = now;
   database_->commit(nothing);
   recorder_.committed(watermark_);
@@ -217,6 +219,7 @@ bool Sealer::collect(std::uint64_t most) {
 
 bool Sealer::commit() {
   batch_->now_ns = unix_time_ns();
+  batch_->active_ns = active_ns();
   database_->commit(*batch_);
   last_commit_ = steady_clock::now();
   watermark_ = batch_->watermark;
@@ -228,6 +231,10 @@ bool Sealer::commit() {
   recorder_.queue().release(watermark_, keys_);
   recorder_.committed(watermark_);
   return true;
+}
+
+std::int64_t Sealer::active_ns() const {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(steady_clock::now() - start_).count();
 }
 
 void Sealer::back_off() {
@@ -256,7 +263,7 @@ void Sealer::end() {
   if (sealed && record) {
     try {
       database_->merge_small_chunks(std::min(deadline, steady_clock::now() + kMergePatience));
-      database_->finish(record->state, record->exit_code, unix_time_ns());
+      database_->finish(record->state, record->exit_code, unix_time_ns(), active_ns());
     } catch (const std::exception& error) {
       trouble = error.what();
     }

@@ -58,12 +58,14 @@ class Sealer {
   bool collect(std::uint64_t most);
   bool commit();
   void sync_tail();
+  [[nodiscard]] std::int64_t active_ns() const;
   void back_off();
   void report();
   void end();
   bool seal_rest(SteadyTime deadline);
 
   const Settings settings_;
+  const SteadyTime start_;
   Recorder& recorder_;
 
   // The thread's own.

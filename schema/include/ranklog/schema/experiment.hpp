@@ -46,6 +46,9 @@ struct Experiment {
   [[nodiscard]] int world_size() const;
   // Steps >= this of attempt `number` are superseded by a later attempt that has rows; empty: none are.
   [[nodiscard]] std::optional<std::int64_t> superseded_from(int number) const;
+  // Steps >= this of one file of attempt `number` are superseded: by a later attempt, or because the rank was
+  // rewound in a later file of its own. What the file itself says of rewinds comes to that (Supersession).
+  [[nodiscard]] std::optional<std::int64_t> superseded_from(int number, const RankSegment& segment) const;
   // All files of one rank, oldest attempt first.
   [[nodiscard]] std::vector<const RankSegment*> segments_of(int rank) const;
 };

@@ -26,14 +26,14 @@ struct HistoryRow {
 struct HistoryCounts {
   std::uint64_t rows = 0;             // log() calls found, superseded ones included
   std::uint64_t steps = 0;            // rows given out
-  std::uint64_t superseded_rows = 0;  // log() calls that a later attempt replaced
+  std::uint64_t superseded_rows = 0;  // log() calls that a later attempt or a rewind replaced
   // Of the others: log() calls whose step was below that of an earlier call in the same file.
   std::uint64_t backward_steps = 0;
 };
 
-// Reads the files of one rank in step order. Rows of earlier attempts at superseded steps are left out; for
-// one step and key the later value (by attempt, then sequence) wins. The same files give the same rows, in
-// whatever order they were passed.
+// Reads the files of one rank in step order. Superseded rows (Supersession) are left out; for one step and
+// key the later value (by attempt, then sequence) wins. The same files give the same rows, in whatever order
+// they were passed.
 //
 // Memory: the row groups whose step ranges overlap the current step, not the whole history (steps that jump
 // back and forth over the whole range need the whole history). Threads: one at a time. Errors: a damaged

@@ -49,6 +49,8 @@ struct Identity {
   std::vector<std::string> arguments;  // secrets masked
   std::string git_commit;
   std::string git_remote;
+  std::string libraries = "{}";   // JSON object: name -> version
+  std::string host_facts = "{}";  // JSON object: "os", "kernel", "cpu_count", "cpu_model", "memory_bytes" ...
 
   friend bool operator==(const Identity&, const Identity&) = default;
 };

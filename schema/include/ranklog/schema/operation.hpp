@@ -10,12 +10,12 @@
 
 namespace ranklog {
 
-using OperationBody = std::variant<ConfigEntry, MetricDefinition, SummaryOverride, Event, Artifact>;
+using OperationBody = std::variant<ConfigEntry, MetricDefinition, SummaryOverride, Event, Artifact, RunFile>;
 
 struct Operation {
   std::uint64_t sequence = 0;  // from the same count as rows
   std::int64_t time_ns = 0;    // Unix
-  OperationBody body;          // sequence and time inside an Event or Artifact are taken from here
+  OperationBody body;          // sequence and time inside a body are taken from here
 };
 
 }  // namespace ranklog

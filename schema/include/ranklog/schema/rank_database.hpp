@@ -24,6 +24,8 @@ struct SealBatch {
   std::uint64_t watermark = 0;
   std::uint64_t dropped_rows = 0;  // so far, in all
   std::int64_t now_ns = 0;         // heartbeat
+  std::int64_t active_ns = 0;      // how long the process has been logging, by a clock that does not jump
+  std::string durability;          // JSON object (FileInfo::durability); empty: as it was
 };
 
 // What survives: after commit() has returned, the batch survives process death, machine crash and power loss
@@ -39,12 +41,12 @@ class RankDatabase {
   ~RankDatabase();  // closes; the file stays readable as "not ended"
 
   void commit(const SealBatch& batch);
-  // Makes one chunk of several that are small and have the same keys, as far as that goes by `deadline`.
-  // Views that readers hold stay as they were.
+  // Makes one chunk of several that are small and have the same stream and keys, as far as that goes by
+  // `deadline`. Views that readers hold stay as they were.
   void merge_small_chunks(std::chrono::steady_clock::time_point deadline);
   // Writes the end record and makes the database file complete by itself (no WAL left). Call after the last
   // commit.
-  void finish(EndState state, std::optional<int> exit_code, std::int64_t end_time_ns);
+  void finish(EndState state, std::optional<int> exit_code, std::int64_t end_time_ns, std::int64_t active_ns);
 
  private:
   struct Impl;

@@ -24,10 +24,15 @@ struct FileInfo {
   std::optional<EndState> end_state;  // empty: still running, or died
   std::optional<int> exit_code;
   std::int64_t heartbeat_ns = 0;  // when the writer last committed or appended
-  std::uint64_t rows = 0;         // chunks and tail
+  std::int64_t active_ns = 0;     // how long the process had been logging at the last commit
+  std::uint64_t rows = 0;         // of the history: chunks and tail
   std::uint64_t dropped_rows = 0;
-  std::optional<std::int64_t> last_step;  // greatest step logged
-  std::uint64_t stored_bytes = 0;         // database, WAL and tail
+  std::optional<std::int64_t> last_step;    // greatest step of the history
+  std::optional<std::int64_t> rewind_step;  // the smallest step that the rank was rewound to
+  // JSON object: "journal_mode", "synchronous", "tail", "file_system", "reason". How safe commits are and
+  // why.
+  std::string durability = "{}";
+  std::uint64_t stored_bytes = 0;  // database, WAL and tail
 };
 
 // A part of a file that could not be read. The rest is still there.
@@ -54,16 +59,19 @@ class RankFile {
   [[nodiscard]] const FileInfo& info() const noexcept;
   [[nodiscard]] const std::vector<KeyPath>& keys() const noexcept;  // index: KeyId
 
-  // Chunks in the order in which they were sealed, then the tail's groups. load(i) decodes row_groups()[i];
-  // for a damaged chunk it throws Error (kDamaged), after which damage() lists it.
-  [[nodiscard]] std::span<const RowGroupInfo> row_groups() const noexcept;
-  [[nodiscard]] RowGroup load(std::size_t index) const;
+  // Of one stream: chunks in the order in which they were sealed, then the tail's groups. load(i, stream)
+  // decodes row_groups(stream)[i]; for a damaged chunk it throws Error (kDamaged), after which damage() lists
+  // it.
+  [[nodiscard]] std::span<const RowGroupInfo> row_groups(Stream stream = Stream::kHistory) const noexcept;
+  [[nodiscard]] RowGroup load(std::size_t index, Stream stream = Stream::kHistory) const;
 
   [[nodiscard]] std::vector<ConfigEntry> config() const;  // latest value a key, in order of first appearance
   [[nodiscard]] std::vector<MetricDefinition> metric_definitions() const;
   [[nodiscard]] std::vector<SummaryOverride> summary_overrides() const;
   [[nodiscard]] std::vector<Event> events() const;        // by sequence
+  [[nodiscard]] std::vector<Event> rewinds() const;       // of these the rewinds, faster
   [[nodiscard]] std::vector<Artifact> artifacts() const;  // by sequence
+  [[nodiscard]] std::vector<RunFile> files() const;       // by sequence; of one name only the latest
 
   [[nodiscard]] std::vector<Damage> damage() const;
 

@@ -30,21 +30,35 @@ struct MetricDefinition {
   std::string goal;                  // "", "minimize" or "maximize"
 };
 
-// Something that happened at a moment: a barrier, a checkpoint, drops.
+// Kinds of events that ranklog itself gives a meaning (FORMAT.md, "Events"). Frozen.
+inline constexpr std::string_view kRewindEvent = "rewind";
+inline constexpr std::string_view kBarrierEvent = "barrier";
+inline constexpr std::string_view kCheckpointEvent = "checkpoint";
+inline constexpr std::string_view kCheckpointRemovedEvent = "checkpoint-removed";
+inline constexpr std::string_view kDropEvent = "drop";
+inline constexpr std::string_view kPreemptEvent = "preempt";
+inline constexpr std::string_view kArtifactUseEvent = "artifact_use";
+inline constexpr std::string_view kArtifactLinkEvent = "artifact_link";
+
+// Something that happened at a moment.
 struct Event {
   std::uint64_t sequence = 0;
   std::int64_t time_ns = 0;
   std::optional<std::int64_t> step;
-  std::string kind;  // "barrier", "checkpoint", "drop" ...
+  std::string kind;  // one of those above, or a caller's own
   std::string json;  // an object with the details
 };
 
+// A file inside an artifact; or a reference, whose bytes stay elsewhere and are never uploaded.
 struct ArtifactFile {
-  std::string name;        // path inside the artifact: relative, forward slashes
-  std::string path;        // where the bytes are, relative to the experiment's folder
-  std::uint64_t size = 0;  // bytes
-  std::string md5;         // 32 lower-case hex digits
-  std::string sha256;      // 64 lower-case hex digits
+  std::string name;         // path inside the artifact: relative, forward slashes
+  std::string path;         // where the bytes are, relative to the experiment's folder; empty: a reference
+  std::uint64_t size = 0;   // bytes; of a reference 0 if it is not known
+  std::string md5;          // 32 lower-case hex digits; of a reference empty if it is not known
+  std::string sha256;       // 64 lower-case hex digits; the same
+  std::string reference{};  // URL; empty: a file
+  // An object: what the reference's store says of the object, "etag", "versionID", "digest". "{}" of a file.
+  std::string json = "{}";
 };
 
 struct Artifact {
@@ -54,10 +68,22 @@ struct Artifact {
   std::string type;
   std::string description;
   std::optional<std::int64_t> step;
-  std::vector<std::string> aliases;  // "latest" is always meant and not listed
+  std::optional<std::int64_t> ttl_seconds{};  // empty: its collection's; 0: kept for ever
+  std::vector<std::string> aliases;           // "latest" is always meant and not listed
   std::vector<std::string> tags;
   std::string metadata_json;  // an object without NaN; "{}" if none
   std::vector<ArtifactFile> files;
+};
+
+// A file that belongs to the run itself: one that was saved as such, or the bytes of a media value.
+struct RunFile {
+  std::uint64_t sequence = 0;
+  std::int64_t time_ns = 0;
+  std::string name;         // its path at W&B: media/images/x_3_0a1b2c.png
+  std::string path;         // where the bytes are, relative to the experiment's folder
+  std::uint64_t size = 0;   // bytes
+  std::string md5, sha256;  // lower-case hex digits
+  std::string kind;         // "media" or "file"
 };
 
 // A summary value that wins over the one derived from the rows.

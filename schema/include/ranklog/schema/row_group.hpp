@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "ranklog/schema/stream.hpp"
 #include "ranklog/schema/value.hpp"
 
 namespace ranklog {
@@ -62,6 +63,7 @@ inline constexpr std::size_t kMaxGroupValues = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxGroupTextBytes = std::size_t{1} << 26;
 
 struct RowGroup {
+  Stream stream = Stream::kHistory;
   // One entry a row. `sequence` numbers the log() calls of the file from 1, in the order in which they
   // returned; times are Unix nanoseconds on the rank's own clock.
   std::vector<std::uint64_t> sequence;
@@ -86,6 +88,7 @@ struct SeriesStats {
 
 struct RowGroupInfo {
   std::int64_t id = 0;  // chunk id; negative for rows that are still in the tail
+  Stream stream = Stream::kHistory;
   std::uint64_t rows = 0;
   std::uint64_t first_sequence = 0, last_sequence = 0;
   std::int64_t min_step = 0, max_step = 0;

@@ -2,6 +2,7 @@
 // The tail: what has been logged and is not yet in a chunk (FORMAT.md, "Tail"). Append-only segments beside
 // the database; a record is whole or is not there.
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -53,7 +54,7 @@ inline constexpr std::size_t kFrameAlignment = 8;
 // Payloads, for who places the frame himself. `out` has room for row_payload_bytes().
 [[nodiscard]] std::size_t row_payload_bytes(std::span<const TailField> fields) noexcept;
 void write_row_payload(char* out, std::uint64_t sequence, std::int64_t step, std::int64_t time_ns,
-                       std::span<const TailField> fields) noexcept;
+                       std::span<const TailField> fields, Stream stream = Stream::kHistory) noexcept;
 [[nodiscard]] std::string operation_payload(std::int64_t time_ns, const OperationBody& body);  // sequence: 0
 void set_operation_sequence(char* payload, std::uint64_t sequence) noexcept;
 
@@ -62,7 +63,7 @@ void set_operation_sequence(char* payload, std::uint64_t sequence) noexcept;
 // was, for a record that would be longer than kMaxRecordBytes.
 void append_key_record(std::string& out, KeyId key, const KeyPath& path);
 void append_row_record(std::string& out, std::uint64_t sequence, std::int64_t step, std::int64_t time_ns,
-                       std::span<const TailField> fields);
+                       std::span<const TailField> fields, Stream stream = Stream::kHistory);
 void append_operation_record(std::string& out, const Operation& operation);
 
 struct TailKey {
@@ -74,6 +75,7 @@ struct TailRow {
   std::int64_t step = 0;
   std::int64_t time_ns = 0;
   std::vector<TailField> fields;  // views into the bytes that are read
+  Stream stream = Stream::kHistory;
 };
 using TailRecord = std::variant<TailKey, TailRow, Operation>;
 
@@ -82,8 +84,8 @@ using TailRecord = std::variant<TailKey, TailRow, Operation>;
 // Empty for one that makes no sense.
 [[nodiscard]] std::optional<TailRecord> decode_tail_record(std::string_view payload);
 
-// Reads records from bytes in memory: a whole segment without its header. Stops at the first record that is
-// cut off, unfinished or damaged.
+// Reads records from bytes in memory: a whole segment without its header. Records of types that a later
+// writer may add are passed over. Stops at the first record that is cut off, unfinished or damaged.
 class TailReader {
  public:
   explicit TailReader(std::string_view bytes) : bytes_(bytes), scan_budget_(16 * bytes.size()) {}
@@ -108,9 +110,9 @@ class TailReader {
   std::uint64_t scan_budget_;  // bytes that skip() may still checksum: hostile ones take no longer
 };
 
-// Collects rows into groups, one a set of keys, in order of arrival; a group that has grown large is followed
-// by another of the same keys. Both the writer (to seal) and the reader (to show the tail) use it. If a row
-// has a key twice, its later value counts.
+// Collects rows into groups, one a stream and set of keys, in order of arrival; a group that has grown large
+// is followed by another of the same keys. Both the writer (to seal) and the reader (to show the tail) use
+// it. If a row has a key twice, its later value counts.
 class RowGroupBuilder {
  public:
   void add(const TailRow& row);
@@ -129,13 +131,18 @@ class RowGroupBuilder {
     std::size_t text_bytes = 0;
   };
 
+  // What the rows of one stream look like.
+  struct Layouts {
+    std::map<std::vector<KeyId>, Layout> by_order;     // by keys in the order of the fields
+    std::map<std::vector<KeyId>, std::size_t> of_set;  // by keys, sorted: index into sets_
+  };
+
   const Layout& layout_of(const TailRow& row);
-  void start_group(KeySet& set, const std::vector<KeyId>& keys);
+  void start_group(KeySet& set, Stream stream, const std::vector<KeyId>& keys);
 
   std::vector<RowGroup> groups_;
   std::size_t rows_ = 0;
-  std::map<std::vector<KeyId>, Layout> layouts_;         // by keys in the order of the fields
-  std::map<std::vector<KeyId>, std::size_t> set_index_;  // by keys, sorted: index into sets_
+  std::array<Layouts, kStreams.size()> layouts_;  // by stream
   std::vector<KeySet> sets_;
   std::vector<KeyId> order_;  // of the row being added
 };
