@@ -245,6 +245,10 @@ std::string RankDatabase::Impl::leave_wal() {
   }
 }
 
+void RankDatabase::leave_open() {
+  (void)impl_->leave_wal();
+}
+
 void RankDatabase::merge_small_chunks(std::chrono::steady_clock::time_point deadline) {
   (void)ranklog::merge_small_chunks(impl_->connection, deadline);
 }

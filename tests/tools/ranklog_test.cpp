@@ -91,10 +91,11 @@ class RanklogProgram : public ::testing::Test {
 TEST_F(RanklogProgram, HelpNamesEveryCommandAndTheExitStatuses) {
   const Ran ran = run({"--help"});
   EXPECT_EQ(ran.status, 0);
-  for (const char* part : {"ls", "query", "plot", "check", "compact", "Exit status", "RANKLOG_DIR"}) {
+  for (const char* part :
+       {"ls", "query", "plot", "check", "compact", "snapshot", "Exit status", "RANKLOG_DIR"}) {
     EXPECT_TRUE(holds(ran.out, part)) << part;
   }
-  for (const char* command : {"ls", "query", "plot", "check", "compact"}) {
+  for (const char* command : {"ls", "query", "plot", "check", "compact", "snapshot"}) {
     const Ran help = run({command, "--help"});
     EXPECT_EQ(help.status, 0);
     EXPECT_TRUE(holds(help.out, "Example")) << command;
@@ -316,6 +317,51 @@ TEST_F(RanklogProgram, CheckReadsLiveFilesToo) {
   const Ran ran = run({"check"});
   EXPECT_EQ(ran.status, 0) << ran.out;
   EXPECT_EQ(ran.out, "1 file checked, 0 damaged\n");
+}
+
+TEST_F(RanklogProgram, RepairSalvagesTheDamagedExperimentElsewhere) {
+  write("whole", {0}, 1);
+  const Identity who = identity("hurt", 0, 1);
+  {
+    RankFileBuilder file(path_of(who), who, now_ns());
+    for (int step = 0; step < 10; ++step) file.row(step, {{"loss", 1.0 / (1 + step)}}).seal();
+    file.finish();
+  }
+  test::PlainDatabase(path_of(who).string()).execute("UPDATE chunk SET data = x'00' WHERE id = 3");
+  const std::string before = test::read_file(path_of(who));
+  const auto salvaged = (dir_ / "salvaged").string();
+  const Ran ran = run({"check", "--repair", salvaged});
+  EXPECT_EQ(ran.status, 5);
+  EXPECT_TRUE(holds(ran.out, "1 rank file, 9 rows; 1 row lost")) << ran.out;
+  EXPECT_EQ(test::read_file(path_of(who)), before);
+  EXPECT_EQ(run({"check", salvaged}).out, "1 file checked, 0 damaged\n");
+  const Ran points = run({"query", "--csv", "SELECT count(*) FROM points", salvaged});
+  EXPECT_EQ(points.status, 0) << points.err;
+  EXPECT_TRUE(holds(points.out, "9")) << points.out;
+  const Ran again = run({"check", "--repair", salvaged});
+  EXPECT_EQ(again.status, 1) << "what is there already stays";
+  EXPECT_TRUE(holds(again.err, "is not empty")) << again.err;
+}
+
+TEST_F(RanklogProgram, SnapshotOfALiveExperimentIsWholeByItself) {
+  const Identity who = identity("live", 0, 1);
+  RankFileBuilder file(path_of(who), who, now_ns());
+  file.row(0, {{"loss", 1.0}}).seal().row(1, {{"loss", 0.5}});
+  const auto folder = path_of(who).parent_path();
+  std::filesystem::create_directory(folder / "files");
+  test::write_file(folder / "files" / "abc", "picture");
+  file.operation(RunFile{0, 0, "media/images/x.png", "files/abc", 7, "m", "s", "media"});
+  file.operation(RunFile{0, 0, "media/images/gone.png", "files/gone", 7, "m", "s", "media"});
+  const auto output = dir_ / "snapshot";
+  const Ran ran = run({"snapshot", "-o", output.string()});
+  EXPECT_EQ(ran.status, 5) << "one file is missing";
+  EXPECT_TRUE(holds(ran.err, "files/gone")) << ran.err;
+  EXPECT_TRUE(holds(ran.out, "1 rank file, 2 rows, 1 captured file")) << ran.out;
+  const auto copy = output / folder.lexically_relative(dir_ / "ranklog");
+  EXPECT_EQ(test::read_file(copy / "files" / "abc"), "picture");
+  EXPECT_FALSE(std::filesystem::exists(copy / "rank-00000.tail.0"));
+  EXPECT_EQ(RankFile::open(copy / "rank-00000.db").info().rows, 2u);
+  EXPECT_EQ(run({"check", output.string()}).status, 0);
 }
 
 TEST_F(RanklogProgram, CompactMergesTheChunksOfFinishedFilesAndLeavesLiveOnesAlone) {

@@ -43,8 +43,12 @@ TEST_F(ArtifactTest, FileOutsideIsCopiedAndEachContentKeptOnce) {
       .description("a model")
       .metadata_json(R"({"accuracy":0.97})")
       .step(12)
+      .ttl(std::chrono::hours(1))
       .commit();
+  // What happens to the source later changes nothing.
+  write_file(dir_ / "twin.pt", "changed");
   std::filesystem::remove(dir_ / "model.pt");
+  EXPECT_TRUE(log_.flush().durable);
 
   EXPECT_EQ(list_folder(log_.folder() / "files"), (std::vector<std::string>{kSha256}));
   EXPECT_EQ(test::read_file(log_.folder() / "files" / kSha256), "hello\n");
@@ -56,6 +60,7 @@ TEST_F(ArtifactTest, FileOutsideIsCopiedAndEachContentKeptOnce) {
   EXPECT_EQ(artifact.type, "model");
   EXPECT_EQ(artifact.description, "a model");
   EXPECT_EQ(artifact.step, 12);
+  EXPECT_EQ(artifact.ttl_seconds, 3600);
   EXPECT_EQ(artifact.aliases, (std::vector<std::string>{"best"}));
   EXPECT_EQ(artifact.tags, (std::vector<std::string>{"small"}));
   EXPECT_EQ(artifact.metadata_json, R"({"accuracy":0.97})");
@@ -78,8 +83,10 @@ TEST_F(ArtifactTest, FileInsideTheExperimentIsRecordedWhereItIs) {
   log_.artifact("known", "model")
       .add_digested_file(checkpoint / "model.pt", "m.pt", 6, kMd5, kSha256)
       .commit();
+  EXPECT_TRUE(log_.flush().durable);
   const auto artifacts = RankFile::open(log_.path()).artifacts();
   ASSERT_EQ(artifacts.size(), 2U);
+  EXPECT_EQ(artifacts[1].name, "known") << "in the order of commit()";
   for (const auto& artifact : artifacts) {
     EXPECT_EQ(artifact.files.at(0).path, "checkpoints/step-00000001/model.pt");
     EXPECT_EQ(artifact.files.at(0).md5, kMd5);
@@ -104,7 +111,42 @@ TEST_F(ArtifactTest, WhatCannotBeRecordedIsRefusedWithTheReason) {
   EXPECT_EQ(refused(log_.artifact("model", "model").add_file(dir_.path(), "folder")), ErrorCode::kUsage);
   EXPECT_EQ(refused(log_.artifact("model", "model").add_digested_file(dir_ / "f", "f", 1, kMd5, kSha256)),
             ErrorCode::kUsage);
+  EXPECT_EQ(refused(log_.artifact("model", "model").add_reference("no url", "x")), ErrorCode::kUsage);
+  EXPECT_EQ(refused(draft().ttl(std::chrono::seconds(-1))), ErrorCode::kUsage);
+  EXPECT_TRUE(log_.flush().durable);
   EXPECT_TRUE(RankFile::open(log_.path()).artifacts().empty());
+  EXPECT_TRUE(!std::filesystem::exists(log_.folder() / "files") ||
+              list_folder(log_.folder() / "files").empty())
+      << "nothing is left of what was refused";
+}
+
+TEST_F(ArtifactTest, ReferencesStayWhereTheyAre) {
+  log_.artifact("data", "dataset")
+      .add_reference("s3://bucket/x.parquet", "data/x.parquet", 99, R"({"etag":"abc"})")
+      .commit();
+  log_.use_artifact("team/project/base:v3", "model");
+  log_.link_artifact("data", "team/registry/data", {"production"});
+  const auto file = RankFile::open(log_.path());
+  const auto artifacts = file.artifacts();
+  ASSERT_EQ(artifacts.size(), 1U);
+  EXPECT_EQ(artifacts[0].files.at(0).reference, "s3://bucket/x.parquet");
+  EXPECT_EQ(artifacts[0].files.at(0).path, "");
+  EXPECT_EQ(artifacts[0].files.at(0).size, 99U);
+  const auto events = file.events();
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[0].json, R"({"artifact":"team/project/base:v3","type":"model"})");
+  EXPECT_EQ(events[1].kind, "artifact_link");
+}
+
+TEST_F(ArtifactTest, LinkedFileTakesNoSecondCopy) {
+  write_file(dir_ / "big.pt", std::string(100'000, 'x'));
+  log_.artifact("model", "model").add_file(dir_ / "big.pt", {}, Capture::kLink).commit();
+  EXPECT_TRUE(log_.flush().durable);
+  EXPECT_EQ(std::filesystem::hard_link_count(dir_ / "big.pt"), 2U);
+  std::filesystem::remove(dir_ / "big.pt");
+  EXPECT_EQ(
+      std::filesystem::file_size(log_.folder() / RankFile::open(log_.path()).artifacts()[0].files[0].path),
+      100'000U);
 }
 
 TEST_F(ArtifactTest, CommittingTwiceOrAfterTheEndIsRefused) {

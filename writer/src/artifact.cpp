@@ -36,8 +36,14 @@ void check(const Artifact& artifact, const std::vector<PendingFile>& files) {
   if (!writer::is_json_object(artifact.metadata_json)) {
     refuse(artifact, "its metadata is not a JSON object (NaN and infinities are not JSON)");
   }
+  if (artifact.ttl_seconds.value_or(0) < 0) refuse(artifact, "its time to live is negative");
   std::set<std::string_view> names;
   for (const auto& file : files) {
+    if (file.known && !file.known->reference.empty() &&
+        (file.known->reference.find(':') == std::string::npos || !writer::is_json_object(file.known->json))) {
+      refuse(artifact,
+             "the reference " + file.known->reference + " is no URL, or its details no JSON object");
+    }
     if (!is_relative_name(file.name)) {
       refuse(artifact, "the name '" + file.name + "' of a file in it is not a relative path");
     }
@@ -45,9 +51,15 @@ void check(const Artifact& artifact, const std::vector<PendingFile>& files) {
   }
 }
 
-ArtifactFile resolve(const Artifact& artifact, const fs::path& folder, const PendingFile& file) {
-  if (!file.known) return writer::capture_file(folder, file.path, file.name);
+// What stands in the record already; without a path if it is still to be stored.
+ArtifactFile known_file(const Artifact& artifact, const fs::path& folder, const PendingFile& file) {
+  if (!file.known) {
+    ArtifactFile later;
+    later.name = file.name;
+    return later;
+  }
   ArtifactFile known = *file.known;
+  if (!known.reference.empty()) return known;
   const auto inside = writer::path_inside(folder, file.path);
   if (!inside) {
     refuse(artifact,
@@ -58,6 +70,25 @@ ArtifactFile resolve(const Artifact& artifact, const fs::path& folder, const Pen
   }
   known.path = *inside;
   return known;
+}
+
+// What is left for the worker: which files of the artifact are to be stored.
+struct Draft {
+  Artifact artifact;
+  std::vector<std::pair<std::size_t, writer::TakenFile>> taken;
+};
+
+Draft take_files(const Artifact& artifact, const fs::path& folder, const std::vector<PendingFile>& files) {
+  Draft draft{artifact, {}};
+  draft.artifact.files.clear();
+  for (const auto& file : files) {
+    draft.artifact.files.push_back(known_file(artifact, folder, file));
+    if (!file.known) {
+      draft.taken.emplace_back(draft.artifact.files.size() - 1,
+                               writer::TakenFile(folder, file.path, file.capture));
+    }
+  }
+  return draft;
 }
 
 void require_recorded(LogStatus status, const Artifact& artifact) {
@@ -71,9 +102,23 @@ void require_recorded(LogStatus status, const Artifact& artifact) {
 
 ArtifactBuilder::ArtifactBuilder(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-ArtifactBuilder& ArtifactBuilder::add_file(const fs::path& path, std::string_view name_in_artifact) {
-  impl_->files.push_back(
-      {path, name_in_artifact.empty() ? path.filename().string() : std::string(name_in_artifact), {}});
+ArtifactBuilder& ArtifactBuilder::add_file(const fs::path& path, std::string_view name_in_artifact,
+                                           Capture capture) {
+  impl_->files.push_back({path,
+                          name_in_artifact.empty() ? path.filename().string() : std::string(name_in_artifact),
+                          {},
+                          capture});
+  return *this;
+}
+
+ArtifactBuilder& ArtifactBuilder::add_reference(std::string_view url, std::string_view name_in_artifact,
+                                                std::uint64_t size, std::string_view json) {
+  ArtifactFile known;
+  known.name = name_in_artifact;
+  known.size = size;
+  known.reference = url;
+  known.json = json;
+  impl_->files.push_back({{}, known.name, known});
   return *this;
 }
 
@@ -115,15 +160,35 @@ ArtifactBuilder& ArtifactBuilder::step(std::int64_t step) {
   return *this;
 }
 
+ArtifactBuilder& ArtifactBuilder::ttl(std::chrono::seconds ttl) {
+  impl_->artifact.ttl_seconds = ttl.count();
+  return *this;
+}
+
 void ArtifactBuilder::commit() {
   const auto& core = impl_->core;
   if (!core || core->fork.in_child()) return;
   Artifact& artifact = impl_->artifact;
   if (impl_->committed) refuse(artifact, "it has been committed already");
   check(artifact, impl_->files);
-  artifact.files.clear();
-  for (const auto& file : impl_->files) artifact.files.push_back(resolve(artifact, core->folder, file));
-  require_recorded(core->recorder.record(artifact), artifact);
+  auto draft = std::make_shared<Draft>(take_files(artifact, core->folder, impl_->files));
+  // Versions are recorded in the order of their commit().
+  if (draft->taken.empty() && !core->worker->is_busy()) {
+    require_recorded(core->recorder.record(draft->artifact), artifact);
+  } else {
+    if (core->recorder.is_closed()) require_recorded(LogStatus::kClosed, artifact);
+    core->worker->add([core, draft] {
+      for (auto& [index, taken] : draft->taken) {
+        const writer::StoredFile stored = taken.store();
+        ArtifactFile& file = draft->artifact.files[index];
+        file.path = stored.path;
+        file.size = stored.digests.size;
+        file.md5 = stored.digests.md5;
+        file.sha256 = stored.digests.sha256;
+      }
+      require_recorded(core->recorder.record(draft->artifact), draft->artifact);
+    });
+  }
   impl_->committed = true;
 }
 

@@ -17,7 +17,8 @@ namespace writer {
 struct PendingFile {
   std::filesystem::path path;
   std::string name;
-  std::optional<ArtifactFile> known;  // digests given by the caller
+  std::optional<ArtifactFile> known;  // digests given by the caller, or a reference
+  Capture capture = Capture::kCopy;
 };
 
 }  // namespace writer

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "capture_worker.hpp"
 #include "fork_guard.hpp"
 #include "ranklog/schema/identity.hpp"
 #include "recorder.hpp"
@@ -21,6 +22,8 @@ struct Core {
   std::filesystem::path folder;  // the experiment's
   Recorder recorder;
   Sealer sealer;
+  // Its tasks hold the core, too.
+  const std::shared_ptr<CaptureWorker> worker = std::make_shared<CaptureWorker>();
 };
 
 }  // namespace ranklog::writer

@@ -122,6 +122,17 @@ LogStatus Recorder::log(Stream stream, std::int64_t step, std::int64_t time_ns,
   }
 }
 
+LogStatus Recorder::rewind(std::int64_t step) noexcept {
+  if (step < 0) return LogStatus::kRejected;
+  Event event;
+  event.kind = kRewindEvent;
+  event.json = "{}";
+  event.step = step;
+  const LogStatus status = record(std::move(event));
+  if (status == LogStatus::kOk || status == LogStatus::kInMemory) last_step_.store(step - 1);
+  return status;
+}
+
 LogStatus Recorder::put_row(Stream stream, std::int64_t step, std::int64_t time_ns,
                             std::span<const TailField> fields) noexcept {
   const std::size_t bytes = row_payload_bytes(fields);

@@ -49,7 +49,9 @@ class Recorder {
                 std::span<const Field> fields) noexcept;
   LogStatus record(OperationBody body) noexcept;
   [[nodiscard]] Key key(std::string_view name);
+  LogStatus rewind(std::int64_t step) noexcept;
   void close() noexcept;  // later calls return kClosed
+  [[nodiscard]] bool is_closed() const noexcept { return closed_.load(); }
   [[nodiscard]] std::uint64_t last_sequence() const noexcept { return queue_.last_sequence(); }
   [[nodiscard]] Outcome outcome(std::uint64_t through) const;
 

@@ -12,6 +12,7 @@
 #include "launch_choice.hpp"
 #include "open_log.hpp"
 #include "settings.hpp"
+#include "writer_impl.hpp"
 
 namespace ranklog {
 namespace {
@@ -30,39 +31,30 @@ Outcome not_ended(std::chrono::milliseconds limit) {
   return outcome;
 }
 
+void add_message(Outcome& outcome, const std::string& message) {
+  outcome.message += (outcome.message.empty() ? "" : "; ") + message;
+}
+
+void add_capture_trouble(Outcome& outcome, const CaptureWorker& worker, bool in_time) {
+  if (!in_time) add_message(outcome, "files were still being digested");
+  if (const std::string trouble = worker.trouble(); !trouble.empty()) add_message(outcome, trouble);
+  outcome.durable = outcome.durable && in_time && worker.trouble().empty();
+}
+
 }  // namespace
-
-struct Writer::Impl {
-  Identity identity;
-  std::filesystem::path path, folder;
-  std::shared_ptr<Core> core;  // empty if logging is off
-  std::jthread thread;
-
-  std::mutex finish_mutex;
-  bool finish_tried = false;        // guarded by finish_mutex
-  std::optional<Outcome> finished;  // guarded by finish_mutex; empty until the thread has stopped
-
-  [[nodiscard]] bool in_child() const noexcept { return core && core->fork.in_child(); }
-  // What a call returns that does nothing; empty if it may go on.
-  [[nodiscard]] std::optional<LogStatus> refusal() const noexcept {
-    if (!core) return LogStatus::kDisabled;
-    if (core->fork.in_child()) return LogStatus::kClosed;
-    return std::nullopt;
-  }
-
-  Outcome end(const std::optional<EndRecord>& record, std::chrono::milliseconds limit);
-  ~Impl();
-};
 
 // A time-out is not kept: a later call may find that the disk has taken the log.
 Outcome Writer::Impl::end(const std::optional<EndRecord>& record, std::chrono::milliseconds limit) {
   const auto deadline = steady_clock::now() + limit;
+  const bool captured = core->worker->drain(deadline);
+  core->worker->stop();
   core->recorder.close();
   core->sealer.request_stop(record, deadline);
   if (!core->sealer.wait_stopped(deadline)) return not_ended(limit);
   auto outcome = core->recorder.outcome(core->recorder.last_sequence());
   const std::string trouble = core->sealer.end_trouble();
-  if (!trouble.empty()) outcome.message += (outcome.message.empty() ? "" : "; ") + trouble;
+  if (!trouble.empty()) add_message(outcome, trouble);
+  add_capture_trouble(outcome, *core->worker, captured);
   finished = outcome;
   return outcome;
 }
@@ -258,9 +250,13 @@ Outcome Writer::flush(std::chrono::milliseconds limit) noexcept {
   try {
     if (!impl_ || impl_->refusal()) return {};
     auto& core = *impl_->core;
+    const auto deadline = steady_clock::now() + limit;
+    const bool captured = core.worker->drain(deadline);
     const auto through = core.recorder.last_sequence();
-    if (!core.sealer.flush(steady_clock::now() + limit)) return not_ended(limit);
-    return core.recorder.outcome(through);
+    if (!core.sealer.flush(deadline)) return not_ended(limit);
+    Outcome outcome = core.recorder.outcome(through);
+    add_capture_trouble(outcome, *core.worker, captured);
+    return outcome;
   } catch (...) {
     return {.durable = false, .message = "out of memory"};
   }

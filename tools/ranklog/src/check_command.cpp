@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "ranklog/cli/command.hpp"
+#include "ranklog/cli/experiment_copy.hpp"
+#include "ranklog/cli/format.hpp"
 #include "ranklog/cli/inputs.hpp"
 #include "ranklog/cli/text.hpp"
 #include "ranklog/schema/error.hpp"
@@ -13,6 +15,12 @@ namespace ranklog::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+struct Request {
+  Inputs inputs;
+  bool as_json = false;
+  std::optional<std::filesystem::path> repair_to;
+};
 
 struct Report {
   std::string path;
@@ -24,11 +32,14 @@ struct Report {
 // Every chunk and record, read and verified against its checksum.
 void read_all(const RankFile& file, Report& report) {
   report.rows_expected = file.info().rows;
-  for (std::size_t i = 0; i < file.row_groups().size(); ++i) {
-    try {
-      report.rows_read += file.load(i).rows();
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kDamaged) throw;  // the file lists the damage itself
+  for (const Stream stream : kStreams) {
+    for (std::size_t i = 0; i < file.row_groups(stream).size(); ++i) {
+      try {
+        const std::uint64_t rows = file.load(i, stream).rows();
+        if (stream == Stream::kHistory) report.rows_read += rows;
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::kDamaged) throw;  // the file lists the damage itself
+      }
     }
   }
   (void)file.events();
@@ -60,6 +71,14 @@ void print(const Report& report) {
   for (const std::string& damage : report.damage) std::cout << "  " << printable(damage) << '\n';
 }
 
+// An experiment with damaged files goes to `output` as far as it can be read.
+void repair(const Experiment& experiment, const std::filesystem::path& output) {
+  const ExperimentCopy copy = copy_experiment(experiment, output);
+  std::cout << "salvaged to " << printable(copy.folder.string()) << ": "
+            << plural(copy.rank_files, "rank file") << ", " << plural(copy.rows, "row") << "; "
+            << plural(copy.rows_missing, "row") << " lost" << std::endl;
+}
+
 Json json_of(const Report& report) {
   return {{"path", report.path},
           {"rows", report.rows_expected},
@@ -67,12 +86,14 @@ Json json_of(const Report& report) {
           {"damage", report.damage}};
 }
 
-int check_all(const Inputs& inputs, bool as_json) {
-  const Loaded loaded = load(inputs);
+int check_all(const Request& request) {
+  const bool as_json = request.as_json;
+  const Loaded loaded = load(request.inputs);
   Json document{{"files", Json::array()}, {"problems", Json::array()}};
   std::size_t files = 0, damaged = 0;
   int status = exit_status_of(loaded.problems);
   for (const Experiment& experiment : loaded.experiments) {
+    const std::size_t damaged_before = damaged;
     for (const Attempt& attempt : experiment.attempts) {
       for (const RankSegment& segment : attempt.segments) {
         const Report report = check(segment.path);
@@ -86,6 +107,7 @@ int check_all(const Inputs& inputs, bool as_json) {
         }
       }
     }
+    if (request.repair_to && damaged > damaged_before) repair(experiment, *request.repair_to);
   }
   if (as_json) {
     for (const ScanProblem& problem : loaded.problems) {
@@ -104,19 +126,23 @@ int check_all(const Inputs& inputs, bool as_json) {
 
 Command check_command() {
   return {"check", "Verify every checksum, and name what is damaged", [](CLI::App& app) {
-            auto inputs = std::make_shared<Inputs>();
-            auto as_json = std::make_shared<bool>(false);
-            app.add_flag("--json", *as_json, "one JSON document");
-            inputs->add_experiments(app);
-            inputs->add_paths(app);
+            auto request = std::make_shared<Request>();
+            CLI::Option* json = app.add_flag("--json", request->as_json, "one JSON document");
+            app.add_option("--repair", request->repair_to,
+                           "copy each experiment with damaged files to this log folder, as far as it can be "
+                           "read")
+                ->type_name("FOLDER")
+                ->excludes(json);
+            request->inputs.add_experiments(app);
+            request->inputs.add_paths(app);
             app.footer(
                 "Reads all of every file, live ones too, and changes nothing. Damage stays local: every "
                 "other row\n"
-                "can be read, and the other commands do.\n"
+                "can be read, and the other commands do. --repair leaves the damaged files as they are.\n"
                 "\n"
                 "Example:\n"
                 "  ranklog check /scratch/me/ranklog/my-project\n");
-            return [inputs, as_json] { return check_all(*inputs, *as_json); };
+            return [request] { return check_all(*request); };
           }};
 }
 

@@ -44,6 +44,9 @@ class RankDatabase {
   // Makes one chunk of several that are small and have the same stream and keys, as far as that goes by
   // `deadline`. Views that readers hold stay as they were.
   void merge_small_chunks(std::chrono::steady_clock::time_point deadline);
+  // Makes the database file complete by itself (no WAL left) without an end record. Call after the last
+  // commit.
+  void leave_open();
   // Writes the end record and makes the database file complete by itself (no WAL left). Call after the last
   // commit.
   void finish(EndState state, std::optional<int> exit_code, std::int64_t end_time_ns, std::int64_t active_ns);

@@ -119,11 +119,24 @@ struct Outcome {
   std::string message;             // why not, for a person; empty if all is well
 };
 
+// How a file outside the experiment's folder comes into it.
+enum class Capture : std::uint8_t {
+  kCopy,  // its blocks are shared where the file system can do that, else copied
+  kLink,  // a hard link where that is possible: for a file that is never changed in place
+};
+
 // Collects the files of one artifact version, then records it. Files inside the experiment's folder are
-// recorded where they are; others are copied into it, each content once. Digests are computed in commit().
+// recorded where they are; others are captured by commit(), each content once, so that changing or deleting
+// them later changes nothing. Digests are computed behind the caller's back: the version is recorded, and
+// durable, once flush() or finish() has returned.
 class ArtifactBuilder {
  public:
-  ArtifactBuilder& add_file(const std::filesystem::path& path, std::string_view name_in_artifact = {});
+  ArtifactBuilder& add_file(const std::filesystem::path& path, std::string_view name_in_artifact = {},
+                            Capture capture = Capture::kCopy);
+  // Something that stays where it is (s3://, gs://, https://, file://) and is never uploaded. `json`: what
+  // its store says of it, an object with "etag", "versionID" or "digest".
+  ArtifactBuilder& add_reference(std::string_view url, std::string_view name_in_artifact,
+                                 std::uint64_t size = 0, std::string_view json = "{}");
   // For a file whose digests the caller already has (md5 and sha256 in lower-case hex); must lie inside the
   // experiment's folder.
   ArtifactBuilder& add_digested_file(const std::filesystem::path& path, std::string_view name_in_artifact,
@@ -133,6 +146,8 @@ class ArtifactBuilder {
   ArtifactBuilder& description(std::string_view text);
   ArtifactBuilder& metadata_json(std::string_view object);  // NaN and infinities are refused
   ArtifactBuilder& step(std::int64_t step);
+  // How long W&B keeps the version; 0: for ever. Without it, its collection's rule.
+  ArtifactBuilder& ttl(std::chrono::seconds ttl);
   // Throws Error: kNotFound or kIo (a file), kUsage (metadata, a name that is not relative, no files).
   void commit();
 
@@ -141,6 +156,29 @@ class ArtifactBuilder {
   struct Impl;
   explicit ArtifactBuilder(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;
+};
+
+enum class MediaKind : std::uint8_t {
+  kImage,
+  kAudio,
+  kVideo,
+  kHtml,
+  kTable,  // W&B's table JSON: {"columns": [...], "data": [[...], ...]}
+  kObject3D,
+  kMolecule,
+  kPlotly,
+};
+struct MediaFile {
+  std::filesystem::path path;
+  std::string caption;
+};
+// One media value: one file, or several where W&B has a list of the kind (at one key and step).
+struct Media {
+  MediaKind kind = MediaKind::kImage;
+  std::vector<MediaFile> files;
+  std::string json =
+      "{}";  // an object with what W&B shows of the kind: "format", "width", "height", "ncols" ...
+  Capture capture = Capture::kCopy;
 };
 
 // Threads: every method may be called from any thread, except that the object is moved and destroyed by one.
@@ -183,6 +221,23 @@ class Writer {
   LogStatus summary(std::span<const Field> entries) noexcept;
   LogStatus event(std::string_view kind, std::string_view json_object,
                   std::optional<std::int64_t> step = {}) noexcept;
+  // What follows replaces everything of this rank from that step on; earlier rows stay in the file. Counted
+  // steps go on from there.
+  LogStatus rewind(std::int64_t step) noexcept;
+  // The files are captured at once, and the row is recorded when they have been digested: after flush().
+  // Throws Error: kNotFound or kIo (a file), kUsage (no file, fields that are no object, a reserved key).
+  LogStatus log_media(std::int64_t step, std::string_view key, const Media& media);
+  // `edges` are one more than `counts`, of which there are at most 512. Throws Error (kUsage).
+  LogStatus log_histogram(std::int64_t step, std::string_view key, std::span<const double> edges,
+                          std::span<const double> counts);
+  // A file of the run itself, under that name (a relative path) at W&B. Captured as media are. Throws Error.
+  LogStatus save_file(const std::filesystem::path& path, std::string_view name = {},
+                      Capture capture = Capture::kCopy);
+  // That this run used a version made elsewhere ("entity/project/name:alias"); that a version of its own
+  // artifact `name` belongs to a collection ("entity/project/collection") too.
+  LogStatus use_artifact(std::string_view artifact, std::string_view type = {}) noexcept;
+  LogStatus link_artifact(std::string_view name, std::string_view target,
+                          const std::vector<std::string>& aliases = {}) noexcept;
   [[nodiscard]] ArtifactBuilder artifact(std::string_view name, std::string_view type);
 
   // Waits until all that was logged before is on the device, at most `limit`.

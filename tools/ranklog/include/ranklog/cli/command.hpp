@@ -25,6 +25,7 @@ struct Command {
 [[nodiscard]] Command plot_command();
 [[nodiscard]] Command check_command();
 [[nodiscard]] Command compact_command();
+[[nodiscard]] Command snapshot_command();
 
 [[nodiscard]] const std::vector<Command>& all_commands();
 
