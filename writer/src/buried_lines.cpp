@@ -45,7 +45,7 @@ std::string encode(const ConsoleKeys& keys, int rank, std::string_view launch_to
   for (const auto& line : lines) {
     const TailField fields[] = {{keys.text, ValueView(std::string_view(line.text))},
                                 {keys.is_stderr, ValueView(line.from_stderr)}};
-    append_row_record(bytes, sequence++, line.number, line.time_ns, fields);
+    append_row_record(bytes, sequence++, line.number, line.time_ns, fields, Stream::kConsole);
   }
   return bytes;
 }

@@ -11,6 +11,7 @@
 #include "json_rows.hpp"
 #include "launch_choice.hpp"
 #include "open_log.hpp"
+#include "probes.hpp"
 #include "settings.hpp"
 
 namespace ranklog {
@@ -37,6 +38,7 @@ struct Writer::Impl {
   std::filesystem::path path, folder;
   std::shared_ptr<Core> core;  // empty if logging is off
   std::jthread thread;
+  std::optional<Probes> probes;
 
   std::mutex finish_mutex;
   bool finish_tried = false;        // guarded by finish_mutex
@@ -57,6 +59,7 @@ struct Writer::Impl {
 // A time-out is not kept: a later call may find that the disk has taken the log.
 Outcome Writer::Impl::end(const std::optional<EndRecord>& record, std::chrono::milliseconds limit) {
   const auto deadline = steady_clock::now() + limit;
+  if (probes) probes->stop(deadline);
   core->recorder.close();
   core->sealer.request_stop(record, deadline);
   if (!core->sealer.wait_stopped(deadline)) return not_ended(limit);
@@ -102,7 +105,9 @@ Writer Writer::open(Options options) {
     impl->identity.experiment = options.choice ? options.choice->experiment : options.experiment;
     return Writer(std::move(impl));
   }
-  auto log = open_log(resolve_settings(std::move(options), environment));
+  const auto settings = resolve_settings(std::move(options), environment);
+  const auto probes = resolve_probes(settings, environment);
+  auto log = open_log(settings);
   try {
     impl->thread = std::jthread([core = log.core] { core->sealer.run(); });
   } catch (const std::system_error& error) {
@@ -110,6 +115,7 @@ Writer Writer::open(Options options) {
     throw Error(ErrorCode::kIo,
                 "cannot start the thread that writes " + log.path.string() + ": " + error.what());
   }
+  impl->probes.emplace(probes, log);
   impl->identity = std::move(log.identity);
   impl->path = std::move(log.path);
   impl->folder = std::move(log.folder);
@@ -258,8 +264,10 @@ Outcome Writer::flush(std::chrono::milliseconds limit) noexcept {
   try {
     if (!impl_ || impl_->refusal()) return {};
     auto& core = *impl_->core;
+    const auto deadline = steady_clock::now() + limit;
+    if (impl_->probes) impl_->probes->flush(deadline);
     const auto through = core.recorder.last_sequence();
-    if (!core.sealer.flush(steady_clock::now() + limit)) return not_ended(limit);
+    if (!core.sealer.flush(deadline)) return not_ended(limit);
     return core.recorder.outcome(through);
   } catch (...) {
     return {.durable = false, .message = "out of memory"};
