@@ -29,6 +29,8 @@ using bench::WorkloadRow;
 
 double ranklog_bytes(const std::vector<WorkloadRow>& rows, const fs::path& folder) {
   Options options;
+  options.console = false;
+  options.system_metrics_interval = std::chrono::milliseconds(0);
   options.log_dir = folder;
   auto log = Writer::open(options);
   std::vector<Field> fields(kSeriesNames.size());

@@ -133,6 +133,8 @@ int main(int argc, char** argv) {
   if (load.rows == 0 || load.threads == 0) return 2;
   const ranklog::test::TempDir dir;
   ranklog::Options options;
+  options.console = false;
+  options.system_metrics_interval = std::chrono::milliseconds(0);
   options.log_dir = dir.path();
   auto log = ranklog::Writer::open(options);
   const auto names = key_names();

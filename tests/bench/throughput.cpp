@@ -50,6 +50,8 @@ struct Result {
 Result measure_ranklog(const std::vector<bench::WorkloadRow>& rows, std::size_t count) {
   const test::TempDir dir;
   Options options;
+  options.console = false;
+  options.system_metrics_interval = std::chrono::milliseconds(0);
   options.log_dir = dir.path();
   auto log = Writer::open(options);
   std::vector<KeyedField> fields;

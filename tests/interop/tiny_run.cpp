@@ -13,6 +13,8 @@ constexpr int kRows = 5;
 
 ranklog::Writer open_run(const std::filesystem::path& log_dir) {
   ranklog::Options options;
+  options.console = false;
+  options.system_metrics_interval = std::chrono::milliseconds(0);
   options.log_dir = log_dir;
   options.project = "interop";
   options.experiment = "tiny";

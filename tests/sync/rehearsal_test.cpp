@@ -39,6 +39,8 @@ class SyncTest : public RehearsalTest {
 
   [[nodiscard]] Options options_of(int rank, const std::string& experiment = "job-1") const {
     Options options;
+    options.console = false;
+    options.system_metrics_interval = std::chrono::milliseconds(0);
     options.log_dir = logs();
     options.project = "distributed-wandb";
     options.experiment = experiment;
@@ -385,6 +387,8 @@ TEST_F(SyncTest, PiecesSyncedOneByOneAreOneRun) {
   for (int piece = 0; piece < 4; ++piece) {
     const ScopedVariable id("WANDB_RUN_ID", "one-id");
     Options options;
+    options.console = false;
+    options.system_metrics_interval = std::chrono::milliseconds(0);
     options.log_dir = logs();
     options.project = "distributed-wandb";
     options.rank = options.local_rank = options.node = 0;

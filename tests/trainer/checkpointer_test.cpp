@@ -18,6 +18,8 @@ class CheckpointerTest : public testing::Test {
  protected:
   Writer open_log(const Communicator& communicator) {
     Options options;
+    options.console = false;
+    options.system_metrics_interval = std::chrono::milliseconds(0);
     options.log_dir = dir_.path();
     options.project = "p";
     options.experiment = "x";

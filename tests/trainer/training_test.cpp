@@ -29,6 +29,8 @@ class Training : public testing::Test {
 
   TrainingResult train(Communicator& communicator, const DigitsSplit& data, const TrainingHooks& hooks = {}) {
     Options options;
+    options.console = false;
+    options.system_metrics_interval = std::chrono::milliseconds(0);
     options.log_dir = dir_.path();
     options.project = "p";
     options.choice = LaunchChoice{"x", "one launch", false};

@@ -25,6 +25,8 @@ Options options_in(const fs::path& folder) {
   options.experiment = "job";
   options.rank = 0;
   options.world_size = 1;
+  options.console = false;
+  options.system_metrics_interval = std::chrono::milliseconds(0);
   return options;
 }
 

@@ -16,7 +16,7 @@
 
 namespace ranklog::test {
 
-// Options of one lone process that logs into `folder` as experiment "job".
+// Options of one lone process that logs into `folder` as experiment "job", and nothing by itself.
 [[nodiscard]] Options options_in(const std::filesystem::path& folder);
 
 // One log() call, as a reader finds it.

@@ -41,6 +41,8 @@ TEST(Offline, NoSocketIsEverAskedFor) {
     if (!forbid_sockets()) return 2;
     auto options = test::options_in(dir / "logs");
     options.chunk_rows = 100;
+    options.console = true;
+    options.system_metrics_interval = std::chrono::milliseconds(100);
     auto log = Writer::open(options);
     log.config({{"lr", 0.1}});
     for (int i = 0; i < 1000; ++i) log.log(i, {{"i", i}});

@@ -106,6 +106,8 @@ typedef struct ranklog_options {
   int drop_when_full; /* 1: rather than wait for a slow disk */
   int64_t sync_interval_ms, seal_interval_ms;
   size_t chunk_rows, queue_bytes; /* 0: the default */
+  int console; /* 1: records what is printed; 0: does not; negative: RANKLOG_CONSOLE, else 1 */
+  int64_t system_metrics_interval_ms; /* 0: none; negative: RANKLOG_SYSTEM_METRICS, else 15000 */
 } ranklog_options;
 
 void ranklog_options_init(ranklog_options* options);

@@ -178,6 +178,9 @@ Options options_of(const ranklog_options& from) {
   if (from.seal_interval_ms >= 0) options.seal_interval = std::chrono::milliseconds(from.seal_interval_ms);
   if (from.chunk_rows > 0) options.chunk_rows = from.chunk_rows;
   if (from.queue_bytes > 0) options.queue_bytes = from.queue_bytes;
+  if (from.console >= 0) options.console = from.console != 0;
+  if (from.system_metrics_interval_ms >= 0)
+    options.system_metrics_interval = std::chrono::milliseconds(from.system_metrics_interval_ms);
   return options;
 }
 
@@ -253,6 +256,8 @@ void ranklog_options_init(ranklog_options* options) {
   options->struct_bytes = sizeof(*options);
   options->rank = options->local_rank = options->world_size = options->local_world_size = options->node = -1;
   options->resume_step = options->sync_interval_ms = options->seal_interval_ms = -1;
+  options->console = -1;
+  options->system_metrics_interval_ms = -1;
 }
 
 ranklog_writer* ranklog_open(const ranklog_options* options, ranklog_error* error) {

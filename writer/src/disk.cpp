@@ -14,7 +14,11 @@ namespace ranklog::writer {
 namespace fs = std::filesystem;
 
 Descriptor::~Descriptor() {
-  if (fd_ >= 0) ::close(fd_);
+  close();
+}
+
+void Descriptor::close() noexcept {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
 }
 
 void throw_io(std::string_view what, const fs::path& path, int error_number) {

@@ -10,7 +10,8 @@ namespace ranklog::writer {
 
 class Descriptor {
  public:
-  explicit Descriptor(int fd = -1) noexcept : fd_(fd) {}
+  Descriptor() noexcept = default;
+  explicit Descriptor(int fd) noexcept : fd_(fd) {}
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
     std::swap(fd_, other.fd_);
@@ -19,9 +20,10 @@ class Descriptor {
   ~Descriptor();
   [[nodiscard]] int get() const noexcept { return fd_; }
   [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
+  void close() noexcept;
 
  private:
-  int fd_;
+  int fd_ = -1;
 };
 
 // Throws Error (kIo): "cannot <what> <path>: <reason of error_number>".

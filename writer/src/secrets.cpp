@@ -121,6 +121,31 @@ std::vector<std::string> mask_arguments(std::vector<std::string> arguments) {
   return arguments;
 }
 
+std::vector<std::string> secrets_of(char** environment) {
+  constexpr std::size_t kShortest = 6;
+  std::vector<std::string> secrets;
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view entry = *environment;
+    const auto equals = entry.find('=');
+    if (equals == std::string_view::npos) continue;
+    const auto text = entry.substr(equals + 1);
+    if (text.size() >= kShortest && is_secret(entry.substr(0, equals), text)) secrets.emplace_back(text);
+  }
+  std::sort(secrets.begin(), secrets.end(), [](const auto& a, const auto& b) {
+    return a.size() > b.size() || (a.size() == b.size() && a < b);
+  });
+  secrets.erase(std::unique(secrets.begin(), secrets.end()), secrets.end());
+  return secrets;
+}
+
+std::string mask_texts(std::string text, const std::vector<std::string>& secrets) {
+  for (const auto& secret : secrets) {
+    for (auto at = text.find(secret); at != std::string::npos; at = text.find(secret, at + kMask.size()))
+      text.replace(at, secret.size(), kMask);
+  }
+  return text;
+}
+
 std::string strip_credentials(std::string_view text) {
   std::string stripped;
   for (;;) {

@@ -23,6 +23,12 @@ void mask_secrets(std::string_view name, nlohmann::ordered_json& value);
 // --password=x, --password x, password=x, "Authorization: x" and https://user:x@host.
 [[nodiscard]] std::vector<std::string> mask_arguments(std::vector<std::string> arguments);
 
+// The secrets in an environment of "NAME=text" lines that ends with a null pointer, the longest first. Texts
+// of fewer than 6 bytes are left out: they may be parts of words.
+[[nodiscard]] std::vector<std::string> secrets_of(char** environment);
+// `text` with every occurrence of a secret masked.
+[[nodiscard]] std::string mask_texts(std::string text, const std::vector<std::string>& secrets);
+
 // Addresses without user name and password: https://user:token@host/path becomes https://host/path.
 [[nodiscard]] std::string strip_credentials(std::string_view text);
 

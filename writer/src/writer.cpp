@@ -11,6 +11,7 @@
 #include "json_rows.hpp"
 #include "launch_choice.hpp"
 #include "open_log.hpp"
+#include "probes.hpp"
 #include "settings.hpp"
 #include "writer_impl.hpp"
 
@@ -46,6 +47,7 @@ void add_capture_trouble(Outcome& outcome, const CaptureWorker& worker, bool in_
 // A time-out is not kept: a later call may find that the disk has taken the log.
 Outcome Writer::Impl::end(const std::optional<EndRecord>& record, std::chrono::milliseconds limit) {
   const auto deadline = steady_clock::now() + limit;
+  if (probes) probes->stop(deadline);
   const bool captured = core->worker->drain(deadline);
   core->worker->stop();
   core->recorder.close();
@@ -94,7 +96,9 @@ Writer Writer::open(Options options) {
     impl->identity.experiment = options.choice ? options.choice->experiment : options.experiment;
     return Writer(std::move(impl));
   }
-  auto log = open_log(resolve_settings(std::move(options), environment));
+  const auto settings = resolve_settings(std::move(options), environment);
+  const auto probes = resolve_probes(settings, environment);
+  auto log = open_log(settings);
   try {
     impl->thread = std::jthread([core = log.core] { core->sealer.run(); });
   } catch (const std::system_error& error) {
@@ -102,6 +106,7 @@ Writer Writer::open(Options options) {
     throw Error(ErrorCode::kIo,
                 "cannot start the thread that writes " + log.path.string() + ": " + error.what());
   }
+  impl->probes.emplace(probes, log);
   impl->identity = std::move(log.identity);
   impl->path = std::move(log.path);
   impl->folder = std::move(log.folder);
@@ -251,6 +256,7 @@ Outcome Writer::flush(std::chrono::milliseconds limit) noexcept {
     if (!impl_ || impl_->refusal()) return {};
     auto& core = *impl_->core;
     const auto deadline = steady_clock::now() + limit;
+    if (impl_->probes) impl_->probes->flush(deadline);
     const bool captured = core.worker->drain(deadline);
     const auto through = core.recorder.last_sequence();
     if (!core.sealer.flush(deadline)) return not_ended(limit);

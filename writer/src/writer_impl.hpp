@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core.hpp"
+#include "probes.hpp"
 #include "ranklog/writer/writer.hpp"
 
 namespace ranklog {
@@ -17,6 +18,7 @@ struct Writer::Impl {
   std::filesystem::path path, folder;
   std::shared_ptr<writer::Core> core;  // empty if logging is off
   std::jthread thread;
+  std::optional<writer::Probes> probes;
 
   std::mutex finish_mutex;
   bool finish_tried = false;        // guarded by finish_mutex

@@ -75,6 +75,16 @@ struct Options {
   // Encoded rows that wait for the background thread take at most this; then `when_full` says what happens.
   std::size_t queue_bytes = std::size_t{64} << 20;
   WhenFull when_full = WhenFull::kBlock;
+
+  // Records what this process and its children print, from open() to finish() or to their death; what is
+  // printed goes where it went before, unchanged and at once. Needs the program ranklog-console, which stands
+  // in between (beside this program or library, or RANKLOG_CONSOLE_RELAY). One log of a process does so.
+  // Empty: RANKLOG_CONSOLE (on, off), else on.
+  std::optional<bool> console;
+  // CPU, memory, disk, network, this process and NVIDIA GPUs are measured this often; 0: never. Local rank 0
+  // measures what its node shares, every rank what is its own. Empty: RANKLOG_SYSTEM_METRICS (seconds, or
+  // off), else 15 s.
+  std::optional<std::chrono::milliseconds> system_metrics_interval;
 };
 
 struct LaunchRequest {
