@@ -192,14 +192,18 @@ class GroupDecoder {
     }
   }
 
-  RowGroup decode() {
+  // With `wanted`, which asks for a key: only those columns.
+  template <class Wanted>
+  RowGroup decode(Wanted wanted) {
     RowGroup group;
     group.stream = stream_;
     group.sequence = read_index<std::uint64_t>(index_lengths_[0]);
     group.step = read_index<std::int64_t>(index_lengths_[1]);
     group.time_ns = read_index<std::int64_t>(index_lengths_[2]);
-    group.columns.reserve(columns_);
-    for (const Head& head : heads_) group.columns.push_back(read_column(head));
+    for (const Head& head : heads_) {
+      const std::string_view column = in_.take(head.length);
+      if (wanted(head.key)) group.columns.push_back(read_column(head.key, column));
+    }
     in_.expect_end();
     return group;
   }
@@ -219,8 +223,8 @@ class GroupDecoder {
     return std::vector<T>(words.begin(), words.end());
   }
 
-  Column read_column(const Head& head) {
-    ByteReader in(in_.take(head.length));
+  Column read_column(KeyId key, std::string_view bytes) {
+    ByteReader in(bytes);
     const auto tag = in.fixed<std::uint8_t>();
     std::vector<std::uint8_t> kinds(rows_, tag);
     std::vector<std::uint64_t> bits(rows_);
@@ -233,7 +237,7 @@ class GroupDecoder {
       damaged("unknown value kind");
     }
     in.expect_end();
-    return Column(head.key, std::move(kinds), std::move(bits), std::move(texts));
+    return Column(key, std::move(kinds), std::move(bits), std::move(texts));
   }
 
   void read_mixed(ByteReader& in, std::vector<std::uint8_t>& kinds, std::vector<std::uint64_t>& bits,
@@ -283,7 +287,12 @@ class GroupDecoder {
 
 RowGroup decode_chunk(std::string_view bytes, std::uint64_t max_rows) {
   const std::string raw = open_envelope(bytes, kMaxChunkRawBytes);
-  return GroupDecoder(raw, max_rows).decode();
+  return GroupDecoder(raw, max_rows).decode([](KeyId) { return true; });
+}
+
+RowGroup decode_chunk(std::string_view bytes, std::span<const KeyId> keys, std::uint64_t max_rows) {
+  const std::string raw = open_envelope(bytes, kMaxChunkRawBytes);
+  return GroupDecoder(raw, max_rows).decode([&](KeyId key) { return std::ranges::binary_search(keys, key); });
 }
 
 }  // namespace ranklog

@@ -68,7 +68,7 @@ struct RankFile::Impl {
   void note_damage(Damage found) const;
   template <class Body>
   auto with_connection(Body body) const;
-  [[nodiscard]] RowGroup load_chunk(const RowGroupInfo& group) const;
+  [[nodiscard]] RowGroup load(const RowGroupInfo& group, std::optional<std::span<const KeyId>> keys) const;
 
   // The table's rows, then what the tail adds to them.
   template <class T>
@@ -130,10 +130,20 @@ void RankFile::Impl::read_index(Snapshot& snapshot) {
   for (Damage& item : found) note_damage(std::move(item));
 }
 
-RowGroup RankFile::Impl::load_chunk(const RowGroupInfo& group) const {
+RowGroup RankFile::Impl::load(const RowGroupInfo& group,
+                              std::optional<std::span<const KeyId>> keys_wanted) const {
+  if (group.id < 0) {
+    RowGroup rows = tail_groups[static_cast<std::size_t>(-group.id - 1)];
+    const auto unwanted = [&](const Column& column) {
+      return keys_wanted && !std::ranges::binary_search(*keys_wanted, column.key());
+    };
+    std::erase_if(rows.columns, unwanted);
+    return rows;
+  }
   const std::string place = place_of(group);
   try {
-    RowGroup rows = with_connection([&](Connection& connection) { return read_chunk(connection, group); });
+    RowGroup rows =
+        with_connection([&](Connection& connection) { return read_chunk(connection, group, keys_wanted); });
     const auto is_known = [&](const Column& column) { return column.key() < keys.size(); };
     if (!std::ranges::all_of(rows.columns, is_known)) {
       throw Error(ErrorCode::kDamaged, "it names keys that do not exist");
@@ -202,9 +212,11 @@ std::span<const RowGroupInfo> RankFile::row_groups(Stream stream) const noexcept
 }
 
 RowGroup RankFile::load(std::size_t index, Stream stream) const {
-  const RowGroupInfo& group = impl_->row_groups[index_of(stream)].at(index);
-  if (group.id < 0) return impl_->tail_groups[static_cast<std::size_t>(-group.id - 1)];
-  return impl_->load_chunk(group);
+  return impl_->load(impl_->row_groups[index_of(stream)].at(index), std::nullopt);
+}
+
+RowGroup RankFile::load(std::size_t index, std::span<const KeyId> keys, Stream stream) const {
+  return impl_->load(impl_->row_groups[index_of(stream)].at(index), keys);
 }
 
 std::vector<ConfigEntry> RankFile::config() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <ranges>
 
 #include "rank_schema.hpp"
 #include "ranklog/schema/chunk_codec.hpp"
@@ -33,11 +34,13 @@ void replace_or_add(std::vector<T>& entries, const T& entry, Name T::* name) {
   }
 }
 
-RowGroup decode_chunk_of(Connection& connection, std::int64_t id) {
+using Keys = std::optional<std::span<const KeyId>>;
+
+RowGroup decode_chunk_of(Connection& connection, std::int64_t id, Keys keys = {}) {
   Statement statement = connection.prepare("SELECT data FROM chunk WHERE id = ?1");
   statement.bind(1, id);
   if (!statement.step()) throw Error(ErrorCode::kDamaged, "it is missing");
-  return decode_chunk(statement.blob(0));
+  return keys ? decode_chunk(statement.blob(0), *keys) : decode_chunk(statement.blob(0));
 }
 
 constexpr std::string_view kChunkColumns =
@@ -115,11 +118,14 @@ std::vector<RowGroupInfo> search_chunks(Connection& connection, ChunkTotals expe
   return found;
 }
 
-bool is_described_by(const RowGroup& group, const RowGroupInfo& info) {
-  const auto same_key = [](const Column& column, const SeriesStats& series) {
-    return column.key() == series.key;
-  };
-  return group.stream == info.stream && std::ranges::equal(group.columns, info.series, same_key);
+bool is_wanted(KeyId key, Keys keys) {
+  return !keys || std::ranges::binary_search(*keys, key);
+}
+
+bool is_described_by(const RowGroup& group, const RowGroupInfo& info, Keys keys = {}) {
+  auto described = info.series | std::views::transform(&SeriesStats::key) |
+                         std::views::filter([&](KeyId key) { return is_wanted(key, keys); });
+  return group.stream == info.stream && std::ranges::equal(group.columns, described, {}, &Column::key);
 }
 
 // The rows that `info` describes, of a chunk that may hold more of the same series.
@@ -241,11 +247,11 @@ std::vector<RowGroupInfo> read_chunk_index(Connection& connection, ChunkTotals e
   return found;
 }
 
-RowGroup read_chunk(Connection& connection, const RowGroupInfo& info) {
+RowGroup read_chunk(Connection& connection, const RowGroupInfo& info, Keys keys) {
   std::string reason = "it is missing";
   try {
-    RowGroup group = decode_chunk_of(connection, info.id);
-    const bool same = group.rows() == info.rows && is_described_by(group, info) &&
+    RowGroup group = decode_chunk_of(connection, info.id, keys);
+    const bool same = group.rows() == info.rows && is_described_by(group, info, keys) &&
                       (info.rows == 0 || (std::ranges::min(group.sequence) == info.first_sequence &&
                                           std::ranges::max(group.sequence) == info.last_sequence));
     if (same) return group;
@@ -254,7 +260,10 @@ RowGroup read_chunk(Connection& connection, const RowGroupInfo& info) {
     if (error.code() != ErrorCode::kDamaged) throw;
     reason = error.what();
   }
-  if (auto part = find_merged(connection, info)) return std::move(*part);
+  if (auto part = find_merged(connection, info)) {
+    std::erase_if(part->columns, [&](const Column& column) { return !is_wanted(column.key(), keys); });
+    return std::move(*part);
+  }
   throw Error(ErrorCode::kDamaged, reason);
 }
 

@@ -2,6 +2,8 @@
 // The tables of a rank file, read row by row.
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "key_table.hpp"
@@ -23,8 +25,9 @@ void read_summary(Connection& connection, std::vector<SummaryOverride>& entries,
 [[nodiscard]] std::vector<RowGroupInfo> read_chunk_index(Connection& connection, ChunkTotals expected,
                                                          std::vector<Damage>& damage);
 // The rows of a chunk, also if it has become part of a greater one since it was described. Throws Error
-// (kDamaged).
-[[nodiscard]] RowGroup read_chunk(Connection& connection, const RowGroupInfo& info);
+// (kDamaged). With `keys`, which ascend: only their columns.
+[[nodiscard]] RowGroup read_chunk(Connection& connection, const RowGroupInfo& info,
+                                  std::optional<std::span<const KeyId>> keys = {});
 
 // Up to and including sequence `watermark`. They throw at the first row that cannot be read; what has been
 // read by then stays.

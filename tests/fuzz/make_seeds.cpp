@@ -31,7 +31,12 @@ void write_files(const fs::path& folder) {
   fs::create_directories(folder);
   const TempDir dir;
   RankFileBuilder builder(dir.path() / "p" / "e" / "rank-00000.db", identity_of_rank(0));
-  for (int i = 0; i < 20; ++i) builder.row(i, {{"loss", 1.0 / (i + 1)}, {"note", "text"}});
+  for (int i = 0; i < 20; ++i) {
+    builder.row(i, {{"loss", 1.0 / (i + 1)}, {"note", "text"}});
+    builder.row(0, {{"cpu", i}}, Stream::kSystem);
+  }
+  builder.operation(RunFile{0, 0, "notes.txt", "files/n", 0, "", "", "file"});
+  builder.operation(Event{0, 0, 15, "rewind", "{}"});
   builder.seal();
   for (int i = 20; i < 30; ++i) builder.row(i, {{"loss", 1.0 / (i + 1)}});
   const std::string tail = read_file(builder.segment());

@@ -16,20 +16,26 @@
 
 namespace {
 
-void read_all(const std::filesystem::path& path) {
-  const auto file = ranklog::RankFile::open(path);
-  for (std::size_t i = 0; i < file.row_groups().size(); ++i) {
+void load_all(const ranklog::RankFile& file, ranklog::Stream stream) {
+  for (std::size_t i = 0; i < file.row_groups(stream).size(); ++i) {
     try {
-      (void)file.load(i);
+      (void)file.load(i, stream);
     } catch (const ranklog::Error& error) {
       if (file.damage().empty()) std::abort();
     }
   }
+}
+
+void read_all(const std::filesystem::path& path) {
+  const auto file = ranklog::RankFile::open(path);
+  for (const ranklog::Stream stream : ranklog::kStreams) load_all(file, stream);
   (void)file.config();
   (void)file.metric_definitions();
   (void)file.summary_overrides();
   (void)file.events();
+  (void)file.rewinds();
   (void)file.artifacts();
+  (void)file.files();
 }
 
 }  // namespace

@@ -147,6 +147,24 @@ TEST(RankDatabase, FailedCommitLeavesTheFileAsItWasAndMayBeTriedAgain) {
   EXPECT_EQ(file.events().size(), 1u);
 }
 
+TEST(RankDatabase, ActiveTimeAndDurabilityAreThoseOfTheLastCommitThatToldThem) {
+  const TempDir dir;
+  const fs::path path = dir / "rank-00000.db";
+  RankDatabase database = RankDatabase::create(path, identity_of_rank(0), 1);
+  EXPECT_EQ(RankFile::open(path).info().active_ns, 0);
+  SealBatch batch;
+  batch.active_ns = 5;
+  batch.durability = R"({"journal_mode":"wal"})";
+  database.commit(batch);
+  batch.active_ns = 9;
+  batch.durability.clear();
+  database.commit(batch);
+  EXPECT_EQ(RankFile::open(path).info().active_ns, 9);
+  EXPECT_EQ(RankFile::open(path).info().durability, R"({"journal_mode":"wal"})");
+  database.finish(EndState::kFinished, 0, 100, 42);
+  EXPECT_EQ(RankFile::open(path).info().active_ns, 42);
+}
+
 TEST(RankDatabase, NewerAndProvisionalVersionsAreRefusedByName) {
   const TempDir dir;
   RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));

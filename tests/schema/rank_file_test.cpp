@@ -1,10 +1,13 @@
 #include "ranklog/schema/rank_file.hpp"
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 
 #include "ranklog/schema/error.hpp"
 #include "ranklog/schema/naming.hpp"
@@ -117,6 +120,48 @@ TEST(RankFile, ManyKeysAndKeysAddedMidRunComeBack) {
   EXPECT_EQ(rows_of(file).at(3).values.at("last").view().as_int64(), 1);
 }
 
+std::vector<std::string> stored_chunks(const fs::path& path) {
+  std::vector<std::string> chunks;
+  sqlite3* connection = nullptr;
+  EXPECT_EQ(sqlite3_open(path.c_str(), &connection), SQLITE_OK);
+  const auto add = [](void* out, int, char** values, char**) {
+    static_cast<std::vector<std::string>*>(out)->emplace_back(values[0]);
+    return 0;
+  };
+  EXPECT_EQ(sqlite3_exec(connection, "SELECT id || hex(stats) || hex(data) FROM chunk ORDER BY id", add,
+                         &chunks, nullptr),
+            SQLITE_OK);
+  sqlite3_close(connection);
+  return chunks;
+}
+
+TEST(RankFile, FiveThousandKeysComeBackAndAKeyAddedMidRunRewritesNothing) {
+  constexpr std::size_t kKeys = 5000;
+  const TempDir dir;
+  RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kKeys; ++i) names.push_back("layer/" + std::to_string(i) + "/norm");
+  RankFileBuilder::Fields fields;
+  for (std::size_t i = 0; i < kKeys; ++i) fields.emplace_back(names[i], 1.0 / static_cast<double>(i + 1));
+  for (int step = 0; step < 20; ++step) builder.row(step, fields);
+  builder.seal();
+  const std::vector<std::string> before = stored_chunks(builder.path());
+  fields.emplace_back("a new one", 7);
+  for (int step = 20; step < 40; ++step) builder.row(step, fields);
+  builder.finish();
+  const std::vector<std::string> after = stored_chunks(builder.path());
+  ASSERT_EQ(after.size(), before.size() + 1);
+  EXPECT_TRUE(std::ranges::equal(before, std::span(after).first(before.size())));
+  const RankFile file = RankFile::open(builder.path());
+  EXPECT_EQ(file.keys().size(), kKeys + 1);
+  ASSERT_EQ(file.row_groups().size(), 2u);
+  EXPECT_EQ(file.load(0).columns.size(), kKeys);
+  const RowGroup second = file.load(1);
+  ASSERT_EQ(second.columns.size(), kKeys + 1);
+  EXPECT_EQ(second.columns[kKeys - 1].at(19).as_double(), 1.0 / kKeys);
+  EXPECT_EQ(second.columns[kKeys].at(0).as_int64(), 7);
+}
+
 TEST(RankFile, IdentityAndEndRecordComeBack) {
   const TempDir dir;
   Identity identity = identity_of_rank(3, 8);
@@ -135,6 +180,8 @@ TEST(RankFile, IdentityAndEndRecordComeBack) {
   identity.arguments = {"--lr", "1e-3", ""};
   identity.git_commit = "0123";
   identity.git_remote = "git@host:x.git";
+  identity.libraries = R"({"ranklog":"9"})";
+  identity.host_facts = R"({"cpu_count":3})";
   const fs::path path = dir / "rank-00003.db";
   RankFileBuilder builder(path, identity);
   {
@@ -155,6 +202,8 @@ TEST(RankFile, IdentityAndEndRecordComeBack) {
   EXPECT_EQ(info.end_state, EndState::kFailed);
   EXPECT_EQ(info.exit_code, 137);
   EXPECT_EQ(info.end_time_ns, test::kStartTimeNs + 2'000'000);
+  EXPECT_EQ(info.active_ns, 2'000'000);
+  EXPECT_EQ(info.durability, "{}");
   EXPECT_EQ(info.rows, 2u);
   EXPECT_EQ(info.last_step, 7);
   EXPECT_EQ(info.stored_bytes, fs::file_size(path));
@@ -168,8 +217,11 @@ TEST(RankFile, RecordsInTheTailStandOnTopOfTheTables) {
   artifact.type = "model";
   artifact.metadata_json = "{}";
   artifact.step = 3;
+  artifact.ttl_seconds = 0;
   artifact.aliases = {"best"};
-  artifact.files = {{"b.pt", "files/b.pt", 5, "m1", "s1"}, {"a.pt", "files/a.pt", 6, "m2", "s2"}};
+  artifact.files = {{"b.pt", "files/b.pt", 5, "m1", "s1"},
+                    {"a.pt", "files/a.pt", 6, "m2", "s2"},
+                    {"far", "", 0, "", "", "s3://bucket/far", R"({"etag":"e"})"}};
   RankFileBuilder builder(path, identity_of_rank(0));
   builder.operation(ConfigEntry{"lr", "0.1"})
       .operation(ConfigEntry{"seed", "1"})
@@ -177,14 +229,18 @@ TEST(RankFile, RecordsInTheTailStandOnTopOfTheTables) {
       .operation(SummaryOverride{"best", "1"})
       .operation(Event{0, 0, 3, "barrier", "{}"})
       .operation(artifact)
+      .operation(RunFile{0, 0, "notes.txt", "files/1", 1, "m", "s", "file"})
+      .operation(RunFile{0, 0, "media/x.png", "files/2", 2, "m", "s", "media"})
       .seal();
   artifact.name = "data";
+  artifact.ttl_seconds.reset();
   builder.operation(ConfigEntry{"lr", "0.2"})
       .operation(ConfigEntry{"new", "\"x\""})
       .operation(MetricDefinition{"loss", "", true, false, {}, ""})
       .operation(SummaryOverride{"best", "2"})
       .operation(Event{0, 0, {}, "drop", R"({"rows":1})"})
-      .operation(artifact);
+      .operation(artifact)
+      .operation(RunFile{0, 0, "notes.txt", "files/3", 3, "m3", "s3", "file"});
   const auto expect_all = [&] {
     const RankFile file = RankFile::open(path);
     const auto config = file.config();
@@ -206,17 +262,31 @@ TEST(RankFile, RecordsInTheTailStandOnTopOfTheTables) {
     EXPECT_EQ(events[0].step, 3);
     EXPECT_EQ(events[0].time_ns, test::kStartTimeNs + 5'000'000);
     EXPECT_EQ(events[1].kind, "drop");
-    EXPECT_EQ(events[1].sequence, 11u);
+    EXPECT_EQ(events[1].sequence, 13u);
     EXPECT_FALSE(events[1].step);
     const auto artifacts = file.artifacts();
     ASSERT_EQ(artifacts.size(), 2u);
     EXPECT_EQ(artifacts[0].name, "model");
     EXPECT_EQ(artifacts[0].aliases, std::vector<std::string>{"best"});
-    ASSERT_EQ(artifacts[0].files.size(), 2u);
+    EXPECT_EQ(artifacts[0].ttl_seconds, 0);
+    EXPECT_EQ(artifacts[1].ttl_seconds, std::nullopt);
+    ASSERT_EQ(artifacts[0].files.size(), 3u);
+    EXPECT_EQ(artifacts[0].files[0].reference, "");
+    EXPECT_EQ(artifacts[0].files[0].json, "{}");
+    EXPECT_EQ(artifacts[0].files[2].reference, "s3://bucket/far");
+    EXPECT_EQ(artifacts[0].files[2].json, R"({"etag":"e"})");
     EXPECT_EQ(artifacts[0].files[0].name, "b.pt");
     EXPECT_EQ(artifacts[0].files[1].size, 6u);
     EXPECT_EQ(artifacts[1].name, "data");
-    EXPECT_EQ(artifacts[1].sequence, 12u);
+    EXPECT_EQ(artifacts[1].sequence, 14u);
+    const auto files = file.files();
+    ASSERT_EQ(files.size(), 2u) << "of one name the latest";
+    EXPECT_EQ(files[0].name, "media/x.png");
+    EXPECT_EQ(files[0].kind, "media");
+    EXPECT_EQ(files[0].sequence, 8u);
+    EXPECT_EQ(files[1].path, "files/3");
+    EXPECT_EQ(files[1].size, 3u);
+    EXPECT_EQ(files[1].sequence, 15u);
     EXPECT_TRUE(file.damage().empty());
   };
   expect_all();

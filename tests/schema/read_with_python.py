@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 """Reads rank files by schema/FORMAT.md alone, and compares them with what was logged.
 
-    read_with_python.py WRITER    runs WRITER, which writes sample files and expected.json into a folder
+    read_with_python.py FOLDER                    rank files and expected.jsonl (or .gz), which lists what they hold
+    read_with_python.py --writer PROGRAM [ARG...] runs PROGRAM ARG... FOLDER first, which makes such a folder
+    read_with_python.py --trace TRACE PROGRAM     PROGRAM TRACE FOLDER logs a history; what was read is compared with
+                                                  TRACE itself. One that is not there is looked for in RANKLOG_TRACES
+    read_with_python.py --list FOLDER             prints the listing instead
 """
 
+import gzip
 import json
 import os
 import shutil
@@ -22,8 +27,10 @@ except ImportError:
 
 NULL, FLOAT64, INT64, BOOL, STRING, JSON_TEXT = range(6)
 STREAMS = HISTORY, SYSTEM, CONSOLE = range(3)
+RECORDS = "config", "metric", "summary", "event", "artifact", "run_file"
 MIXED = 255
 MASK = (1 << 64) - 1
+SEEN = set()  # ways to write something that were met
 
 
 class Cursor:
@@ -65,6 +72,7 @@ def open_envelope(data):
     checksum, mode = struct.unpack_from("<IB", data)
     if zlib.crc32(data[4:]) != checksum or mode > 1:
         raise ValueError("damaged envelope")
+    SEEN.add(("envelope", mode))
     return data[5:] if mode else zstandard.ZstdDecompressor().decompress(data[5:])
 
 
@@ -72,6 +80,7 @@ def stream(cursor, size):
     if size == 0:
         return b""
     mode = cursor.unpack("B")[0]
+    SEEN.add(("stream", mode))
     if mode == 0:
         return cursor.take(size)
     if mode == 1:
@@ -116,6 +125,7 @@ def numbers(cursor, count, is_float=False):
         return []
     code = cursor.unpack("B")[0]
     view, prediction = code & 7, code >> 3
+    SEEN.add(("float64" if is_float else "integers", view, prediction))
     decimals = cursor.unpack("B")[0] if view == 2 else 0
     dictionary = [cursor.unpack("Q")[0] for _ in range(cursor.varint())] if view == 3 else []
     order = min(count, {0: 0, 5: 1, 6: 1}.get(prediction, prediction))
@@ -137,6 +147,7 @@ def texts(cursor, count):
     if count == 0:
         return []
     mode = cursor.unpack("B")[0]
+    SEEN.add(("texts", mode))
     distinct = cursor.varint() if mode == 1 else count
     lengths = numbers(cursor, distinct)
     content = Cursor(stream(cursor, sum(lengths)))
@@ -157,6 +168,7 @@ def values_of_kind(cursor, kind, count):
 
 def column(cursor, rows):
     tag = cursor.unpack("B")[0]
+    SEEN.add(("column", tag))
     if tag != MIXED:
         return [(tag, value) for value in values_of_kind(cursor, tag, rows)]
     kinds = stream(cursor, rows)
@@ -277,6 +289,8 @@ def read_segment(data, state):
             key = cursor.unpack("I")[0]
             state["keys"][key] = cursor.rest()
             continue
+        if kind > 21:
+            continue  # of a later version
         sequence = cursor.unpack("Q")[0]
         if sequence <= meta[b"watermark"] or sequence in state["seen"]:
             continue
@@ -286,26 +300,31 @@ def read_segment(data, state):
             fields = [(cursor.unpack("I")[0], field_value(cursor)) for _ in range(count)]
             state["rows"][kind - 2][sequence] = (step, time, {state["keys"][key]: value for key, value in fields})
         else:
-            cursor.unpack("q")
-            apply_operation(state, kind, sequence, json.loads(cursor.rest()))
+            time = cursor.unpack("q")[0]
+            apply_operation(state, kind, sequence, time, json.loads(cursor.rest()))
 
 
-def apply_operation(state, kind, sequence, o):
+def apply_operation(state, kind, sequence, time, o):
     if kind == 16:
-        state["config"][o["key"]] = o["json"]
+        state["config"][o["key"]] = [o["key"], o["json"]]
     elif kind == 17:
-        state["metrics"][o["name"]] = [o["step_metric"], o["hidden"], o["step_sync"], o["summary"], o["goal"]]
+        state["metric"][o["name"]] = [o["name"], o["step_metric"], o["hidden"], o["step_sync"], o["summary"], o["goal"]]
     elif kind == 18:
-        state["summary"][o["key"]] = o["json"]
+        state["summary"][o["key"]] = [o["key"], o["json"]]
     elif kind == 19:
-        state["events"].append([sequence, o.get("step"), o["kind"], o["json"]])
+        state["event"][sequence] = [sequence, time, o.get("step"), o["kind"], o["json"]]
     elif kind == 20:
         files = [[f["name"], f["path"], f["size"], f["md5"], f["sha256"], f["reference"], f["json"]]
                  for f in o["files"]]
-        state["artifacts"].append([sequence, o["name"], o["type"], o["description"], o.get("step"),
-                                   o.get("ttl_seconds"), o["aliases"], o["tags"], o["metadata"], files])
+        state["artifact"][sequence] = [sequence, time, o["name"], o["type"], o["description"], o.get("step"),
+                                       o.get("ttl_seconds"), o["aliases"], o["tags"], o["metadata"], files]
     elif kind == 21:
-        state["files"][o["name"]] = [sequence, o["path"], o["size"], o["md5"], o["sha256"], o["kind"]]
+        add_file(state, [sequence, time, o["name"], o["path"], o["size"], o["md5"], o["sha256"], o["kind"]])
+
+
+def add_file(state, entry):
+    state["run_file"].pop(entry[2], None)  # the last one of a name counts
+    state["run_file"][entry[2]] = entry
 
 
 # --- Sections 2, 3 and 7: the database
@@ -340,23 +359,23 @@ def read_tables(connection, state):
         assert stream_number == row["stream"]
         check_stats({**{name: row[name] for name in row.keys()}, "keys": state["keys"]}, decoded)
         state["rows"][stream_number].update(decoded)
-    state["config"] = {text(k): text(v) for k, v in query("SELECT key, json FROM config ORDER BY position")}
-    state["summary"] = {text(k): text(v) for k, v in query("SELECT key, json FROM summary ORDER BY position")}
+    for what in ("config", "summary"):
+        for key, value in query(f"SELECT key, json FROM {what} ORDER BY position"):
+            state[what][text(key)] = [text(key), text(value)]
     for row in query("SELECT name, step_metric, hidden, step_sync, summary, goal FROM metric ORDER BY position"):
         name, step_metric, hidden, step_sync, summary, goal = map(text, row)
-        state["metrics"][name] = [step_metric, bool(hidden), bool(step_sync), json.loads(summary), goal]
-    for row in query("SELECT sequence, step, kind, json FROM event ORDER BY sequence"):
-        state["events"].append([text(value) for value in row])
-    for row in query("SELECT sequence, name, type, description, step, ttl_seconds, aliases, tags, metadata "
+        state["metric"][name] = [name, step_metric, bool(hidden), bool(step_sync), json.loads(summary), goal]
+    for row in query("SELECT sequence, time_ns, step, kind, json FROM event ORDER BY sequence"):
+        state["event"][row[0]] = [text(value) for value in row]
+    for row in query("SELECT sequence, time_ns, name, type, description, step, ttl_seconds, aliases, tags, metadata "
                      "FROM artifact ORDER BY sequence"):
-        sequence, name, kind, description, step, ttl, aliases, tags, metadata = map(text, row)
-        files = query(f"SELECT name, path, size, md5, sha256, reference, json FROM artifact_file WHERE artifact = {sequence} "
-                      "ORDER BY position")
-        state["artifacts"].append([sequence, name, kind, description, step, ttl, json.loads(aliases),
-                                   json.loads(tags), metadata, [[text(value) for value in f] for f in files]])
-    for row in query("SELECT name, sequence, path, size, md5, sha256, kind FROM file ORDER BY sequence"):
-        name, *rest = map(text, row)
-        state["files"][name] = rest
+        *head, aliases, tags, metadata = map(text, row)
+        files = query("SELECT name, path, size, md5, sha256, reference, json FROM artifact_file "
+                      f"WHERE artifact = {row[0]} ORDER BY position")
+        state["artifact"][row[0]] = [*head, json.loads(aliases), json.loads(tags), metadata,
+                                     [[text(value) for value in file] for file in files]]
+    for row in query("SELECT sequence, time_ns, name, path, size, md5, sha256, kind FROM file ORDER BY sequence"):
+        add_file(state, [text(value) for value in row])
 
 
 def open_segments(path):
@@ -368,8 +387,7 @@ def open_segments(path):
 
 def read_rank_file(path):
     connection = open_database(path)
-    state = {"rows": {stream_number: {} for stream_number in STREAMS}, "metrics": {}, "events": [], "artifacts": [],
-             "files": {}, "seen": set()}
+    state = {"rows": {stream_number: {} for stream_number in STREAMS}, "seen": set(), **{what: {} for what in RECORDS}}
     has_ended = b"end_time_ns" in read_meta(connection)
     segments = [] if has_ended else open_segments(path)
     connection.execute("BEGIN")
@@ -402,18 +420,22 @@ def history(files, rank):
         steps = [s["meta"][b"resume_step"] for s in attempts[token] if b"resume_step" in s["meta"]]
         has_rows = any(s["rows"][HISTORY] for s in attempts[token])
         resume_steps.append(min(steps) if steps and has_rows else None)
+    of_rank = [(number, state) for number, token in enumerate(order)
+               for state in sorted(attempts[token], key=lambda s: s["meta"][b"start_time_ns"])
+               if state["meta"][b"rank"] == rank]
+    # Each as (file, sequence, step): what came before in that order, at steps from there on, is superseded.
+    rewinds = [(place, event[0], event[2]) for place, (_, state) in enumerate(of_rank)
+               for event in state["event"].values() if event[3] == "rewind"]
     merged, superseded = {}, 0
-    for number, token in enumerate(order):
-        cut = min((s for s in resume_steps[number + 1:] if s is not None), default=None)
-        members = [s for s in attempts[token] if s["meta"][b"rank"] == rank]
-        for state in sorted(members, key=lambda s: s["meta"][b"start_time_ns"]):
-            for _, (step, time, values) in sorted(state["rows"][HISTORY].items()):
-                if cut is not None and step >= cut:
-                    superseded += 1
-                    continue
-                row = merged.setdefault(step, [step, 0, 0, {}])
-                row[1:3] = time, number
-                row[3].update(values)
+    for place, (number, state) in enumerate(of_rank):
+        for sequence, (step, time, values) in sorted(state["rows"][HISTORY].items()):
+            if (any(cut is not None and step >= cut for cut in resume_steps[number + 1:]) or
+                    any((place, sequence) < (file, at) and step >= cut for file, at, cut in rewinds)):
+                superseded += 1
+                continue
+            row = merged.setdefault(step, [step, 0, 0, {}])
+            row[1:3] = time, number
+            row[3].update(values)
     return [merged[step] for step in sorted(merged)], superseded
 
 
@@ -424,47 +446,137 @@ def check_with_sqlite_shell(path):
     shell = shutil.which("sqlite3")
     if shell:
         answer = subprocess.run([shell, path, "pragma integrity_check"], capture_output=True, text=True, check=True)
-        compare("the sqlite3 shell's answers", answer.stdout.strip(), "ok")
+        assert answer.stdout.strip() == "ok", answer.stdout
 
 
-def in_sequence(state):
-    return sorted((s, number, row) for number in STREAMS for s, row in state["rows"][number].items())
+def listed_text(value):
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"hex": value.hex()}
 
 
-def plain_values(values):
-    return {key.hex(): [kind, value.hex() if isinstance(value, bytes) else value]
+def listed_values(values):
+    return {key.decode(): [kind, listed_text(value) if isinstance(value, bytes) else value]
             for key, (kind, value) in values.items()}
 
 
-def compare(what, got, expected):
-    if got != expected:
-        sys.exit(f"{what} differ:\n  read     {got!r:.2000}\n  expected {expected!r:.2000}")
+META = ("project experiment entity group job_type name notes tags wandb_run_id log_strategy rank local_rank world_size "
+        "local_world_size node launch_token resume_step host pid pid_start_ticks program arguments git_commit "
+        "git_remote libraries host_facts start_time_ns end_time_ns end_state exit_code").split()
 
 
-def main():
+def listed_meta(meta):
+    found = {name: text(meta.get(name.encode())) for name in META}
+    found["pid_start_ticks"] &= MASK
+    return {**found, "tags": json.loads(found["tags"]), "arguments": json.loads(found["arguments"])}
+
+
+def listing(folder):
+    """As tests/schema/listing.hpp says."""
+    lines, states = [], []
+    for name in sorted(os.listdir(folder), key=lambda name: (len(name), name)):
+        if not name.startswith("rank-") or not name.endswith(".db"):
+            continue
+        check_with_sqlite_shell(os.path.join(folder, name))
+        state = read_rank_file(os.path.join(folder, name))
+        states.append(state)
+        lines.append({"file": name, "meta": listed_meta(state["meta"])})
+        lines += [{"file": name, "key": path.decode()} for _, path in sorted(state["keys"].items())]
+        rows = sorted((s, number, row) for number in STREAMS for s, row in state["rows"][number].items())
+        lines += [{"file": name, "row": {"stream": number, "sequence": s, "step": step, "time_ns": time,
+                                         "values": listed_values(values)}}
+                  for s, number, (step, time, values) in rows]
+        for what in RECORDS:
+            lines += [{"file": name, what: record} for record in state[what].values()]
+    rows, superseded = history(states, 0)
+    lines += [{"history": [step, time, attempt, listed_values(values)]} for step, time, attempt, values in rows]
+    return lines + [{"superseded_rows": superseded}]
+
+
+def check_every_encoding_was_met():
+    ways = {("float64", view, prediction) for view in range(4) for prediction in range(7)}
+    ways |= {("integers", view, prediction) for view in (0, 3) for prediction in range(7)}
+    ways |= {("stream", mode) for mode in range(3)} | {(what, mode) for what in ("texts", "envelope") for mode in (0, 1)}
+    ways |= {("column", tag) for tag in (*range(6), MIXED)}
+    if ways != SEEN:
+        sys.exit(f"never met: {sorted(ways - SEEN)}; not described: {sorted(SEEN - ways)}")
+
+
+def open_lines(path):
+    if os.path.exists(path):
+        return open(path, encoding="utf-8")
+    return gzip.open(path + ".gz", "rt", encoding="utf-8")
+
+
+def compare(folder):
+    found = listing(folder)
+    with open_lines(os.path.join(folder, "expected.jsonl")) as file:
+        expected = [json.loads(line) for line in file]
+    for number, (line, want) in enumerate(zip(found, expected)):
+        if line != want:
+            sys.exit(f"line {number + 1} differs:\n  read     {line!r:.2000}\n  expected {want!r:.2000}")
+    if len(found) != len(expected):
+        sys.exit(f"{len(found)} lines were read, and {len(expected)} expected")
+    print(f"{len(found)} lines: all as logged")
+
+
+def find_trace(path):
+    if os.path.exists(path):
+        return path
+    folder = os.environ.get("RANKLOG_TRACES")
+    if not folder:
+        print(f"skipped: {os.path.basename(path)} is not shipped; set RANKLOG_TRACES to a folder that has it")
+        sys.exit(77)
+    return os.path.join(folder, os.path.basename(path))
+
+
+def logged_value(value):
+    if value is None:
+        return NULL, 0
+    if isinstance(value, float):
+        return FLOAT64, struct.unpack("<Q", struct.pack("<d", value))[0]
+    if isinstance(value, int):
+        return INT64, value & MASK
+    return STRING, value.encode()
+
+
+def compare_with_trace(folder, trace):
+    with (gzip.open if trace.endswith(".gz") else open)(trace, "rt", encoding="utf-8") as file:
+        source = [json.loads(line) for line in file]
+    rows = sorted(read_rank_file(os.path.join(folder, "rank-00000.db"))["rows"][HISTORY].items())
+    assert len(rows) == len(source)
+    for number, ((_, (step, _, values)), want) in enumerate(zip(rows, source)):
+        wanted = {key.replace("\\", "\\\\").replace(".", "\\.").encode(): logged_value(value)
+                  for key, value in want["values"].items()}
+        if (step, values) != (want["step"], wanted):
+            sys.exit(f"row {number} differs:\n  read   {step} {values!r:.2000}\n  logged {want!r:.2000}")
+    print(f"{len(rows)} rows: as in {os.path.basename(trace)}")
+
+
+def log_trace(trace, program):
+    trace = find_trace(trace)
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.argv[1], folder], check=True)
-        with open(os.path.join(folder, "expected.json"), encoding="utf-8") as file:
-            expected = json.load(file)
-        states = []
-        for logged in expected["files"]:
-            name = logged["file"]
-            state = read_rank_file(os.path.join(folder, name))
-            states.append(state)
-            check_with_sqlite_shell(os.path.join(folder, name))
-            rows = [{"stream": number, "sequence": s, "step": step, "time_ns": time, "values": plain_values(values)}
-                    for s, number, (step, time, values) in in_sequence(state)]
-            compare(f"{name}: row counts", len(rows), len(logged["rows"]))
-            for row, want in zip(rows, logged["rows"]):
-                compare(f"{name}: rows", row, want)
-            for part in ("config", "summary", "metrics", "events", "artifacts", "files"):
-                compare(f"{name}: {part}", state[part], logged[part])
-        rows, superseded = history(states, 0)
-        compare("histories", [[step, time, attempt, plain_values(values)] for step, time, attempt, values in rows],
-                expected["history"])
-        compare("superseded rows", superseded, expected["superseded_rows"])
-        assert superseded > 0 and len(rows) > 50, "or the sample shows nothing"
-        print(f"{len(states)} files, {sum(1 for s in states for _ in in_sequence(s))} rows, {len(rows)} steps: all as logged")
+        subprocess.run([program, trace, folder], check=True)
+        experiment = os.path.join(folder, "traces", "trace")
+        compare(experiment)
+        compare_with_trace(experiment, trace)
 
 
-main()
+def main(arguments):
+    if arguments[0] == "--list":
+        print(*(json.dumps(line, ensure_ascii=False) for line in listing(arguments[1])), sep="\n")
+    elif arguments[0] == "--trace":
+        log_trace(*arguments[1:])
+    elif arguments[0] == "--writer":
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([*arguments[1:], folder], check=True)
+            compare(folder)
+    else:
+        with tempfile.TemporaryDirectory() as copy:  # SQLite may write beside a file that has not ended
+            shutil.copytree(arguments[0], copy, dirs_exist_ok=True)
+            compare(copy)
+            check_every_encoding_was_met()
+
+
+main(sys.argv[1:])

@@ -38,7 +38,7 @@ TEST(Tail, EveryValueComesBackBitForBit) {
   for (std::size_t i = 0; i < values.size(); ++i) fields.push_back({static_cast<KeyId>(i * 1000), values[i]});
   std::string bytes;
   append_row_record(bytes, 7, -5, 123, fields);
-  append_row_record(bytes, 8, 6, 124, {});
+  append_row_record(bytes, 8, 6, 124, {}, Stream::kConsole);
 
   TailReader reader(bytes);
   const auto record = reader.next();
@@ -55,6 +55,8 @@ TEST(Tail, EveryValueComesBackBitForBit) {
   const auto second = reader.next();
   ASSERT_TRUE(second);
   EXPECT_TRUE(std::get<TailRow>(*second).fields.empty());
+  EXPECT_EQ(row.stream, Stream::kHistory);
+  EXPECT_EQ(std::get<TailRow>(*second).stream, Stream::kConsole);
   EXPECT_FALSE(reader.next());
   EXPECT_TRUE(reader.at_end());
 }

@@ -125,6 +125,13 @@ class RandomLogs {
                 static_cast<std::int64_t>(file.sequence()), std::int64_t{superseded ? 1 : 0}});
   }
 
+  // What the rank has logged so far at these steps is replaced, in whichever file it is.
+  void rewind(const Identity& identity, int attempt, RankFileBuilder& file, std::int64_t step) {
+    file.operation(Event{0, 0, step, std::string(kRewindEvent), "{}"});
+    plain_.run("UPDATE points SET superseded = 1 WHERE rank = ? AND step >= ? AND attempt <= ?",
+               {std::int64_t{identity.rank}, step, std::int64_t{attempt}});
+  }
+
   void write(int attempt, int rank) {
     const Identity who = identity(attempt, rank);
     const std::int64_t start = test::kStartTimeNs + attempt * 3'600'000'000'000;
@@ -142,6 +149,7 @@ class RandomLogs {
       file.row(logged, fields);
       for (const auto& [key, value] : fields) insert(who, attempt, start, file, logged, key, value);
       if (upto(20) == 0) file.seal();
+      if (upto(40) == 0) rewind(who, attempt, file, step - upto(5));
     }
     if (rank % 2 == 0) file.finish();
   }

@@ -1,11 +1,14 @@
 // What the writer finds out by itself, and what it keeps to itself.
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "helpers.hpp"
 #include "process_facts.hpp"
+#include "ranklog/schema/libraries.hpp"
 #include "secrets.hpp"
 
 namespace ranklog {
@@ -145,6 +148,21 @@ TEST_F(GitFactsTest, AreReadFromALinkedWorkTree) {
   const auto facts = writer::read_git_facts(dir_ / "deep" / "tree");
   EXPECT_EQ(facts.commit, commit_);
   EXPECT_EQ(facts.remote, "https://host/repo.git");
+}
+
+TEST(HostFacts, SayWhatThisMachineIs) {
+  const auto facts = nlohmann::json::parse(writer::host_facts_json());
+  EXPECT_EQ(facts.at("cpu_count"), sysconf(_SC_NPROCESSORS_ONLN));
+  EXPECT_GT(facts.at("memory_bytes"), 1 << 20);
+  EXPECT_TRUE(facts.at("kernel").get<std::string>().starts_with("Linux "));
+  for (const auto& [name, value] : facts.items()) EXPECT_NE(value, "") << name;
+}
+
+TEST(HostFacts, LibrariesAreThoseThatAreLoaded) {
+  const auto libraries = nlohmann::json::parse(library_versions_json());
+  EXPECT_EQ(libraries.at("sqlite"), sqlite3_libversion());
+  EXPECT_TRUE(libraries.contains("ranklog"));
+  EXPECT_TRUE(libraries.contains("zstd"));
 }
 
 TEST_F(GitFactsTest, AreEmptyWhereNothingCanBeRead) {

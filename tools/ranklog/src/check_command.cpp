@@ -30,20 +30,26 @@ struct Report {
 };
 
 // Every chunk and record, read and verified against its checksum.
-void read_all(const RankFile& file, Report& report) {
-  report.rows_expected = file.info().rows;
-  for (const Stream stream : kStreams) {
-    for (std::size_t i = 0; i < file.row_groups(stream).size(); ++i) {
-      try {
-        const std::uint64_t rows = file.load(i, stream).rows();
-        if (stream == Stream::kHistory) report.rows_read += rows;
-      } catch (const Error& error) {
-        if (error.code() != ErrorCode::kDamaged) throw;  // the file lists the damage itself
-      }
+std::uint64_t read_rows(const RankFile& file, Stream stream) {
+  std::uint64_t rows = 0;
+  for (std::size_t i = 0; i < file.row_groups(stream).size(); ++i) {
+    try {
+      rows += file.load(i, stream).rows();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kDamaged) throw;  // the file lists the damage itself
     }
   }
+  return rows;
+}
+
+void read_all(const RankFile& file, Report& report) {
+  report.rows_expected = file.info().rows;
+  report.rows_read = read_rows(file, Stream::kHistory);
+  (void)read_rows(file, Stream::kSystem);
+  (void)read_rows(file, Stream::kConsole);
   (void)file.events();
   (void)file.artifacts();
+  (void)file.files();
   for (const Damage& damage : file.damage()) report.damage.push_back(damage.place + ": " + damage.reason);
   if (report.damage.empty() && report.rows_read != report.rows_expected) {
     report.damage.push_back("there are " + std::to_string(report.rows_read) + " rows, but should be " +

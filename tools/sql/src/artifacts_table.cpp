@@ -42,7 +42,7 @@ Records<Artifact> read(Catalog& catalog, const SourceFile& source, bool all_atte
   const auto open = catalog.open(source);
   if (open == nullptr) return {};
   return hide_if(open->file.artifacts(), [&](const Artifact& artifact) {
-    return !all_attempts && artifact.step && source.superseded(*artifact.step);
+    return !all_attempts && artifact.step && open->superseded.covers(artifact.sequence, *artifact.step);
   });
 }
 

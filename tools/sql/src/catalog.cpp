@@ -5,9 +5,13 @@
 namespace ranklog::sql {
 namespace {
 
-// What a decoded group takes, roughly: texts are guessed from the compressed size.
-std::size_t bytes_of(const RowGroup& group, const RowGroupInfo& info) {
-  return group.rows() * (24 + 9 * group.columns.size()) + 8 * info.stored_bytes;
+// What a decoded group takes, roughly.
+std::size_t bytes_of(const RowGroup& group) {
+  std::size_t bytes = group.rows() * (24 + 9 * group.columns.size());
+  for (const Column& column : group.columns) {
+    for (const std::string& text : column.texts()) bytes += sizeof(text) + text.capacity();
+  }
+  return bytes;
 }
 
 // One line a file, however much of it is damaged.
@@ -19,7 +23,8 @@ std::string describe(const std::filesystem::path& path, const std::vector<Damage
 
 }  // namespace
 
-OpenFile::OpenFile(RankFile opened) : file(std::move(opened)) {
+OpenFile::OpenFile(RankFile opened, const SourceFile& source)
+    : file(std::move(opened)), superseded(source.superseded_from, file.rewinds()) {
   keys.reserve(file.keys().size());
   for (const KeyPath& key : file.keys()) keys.push_back(key.display());
   std::uint64_t values = 0;
@@ -29,12 +34,16 @@ OpenFile::OpenFile(RankFile opened) : file(std::move(opened)) {
   }
 }
 
+bool Catalog::CachedGroup::has(const std::optional<std::vector<KeyId>>& wanted) const {
+  return !keys || (wanted && std::ranges::includes(*keys, *wanted));
+}
+
 Catalog::Catalog(std::vector<Experiment> experiments) : experiments_(std::move(experiments)) {
   for (const Experiment& experiment : experiments_) {
     for (const Attempt& attempt : experiment.attempts) {
-      const auto superseded_from = experiment.superseded_from(attempt.number);
       for (const RankSegment& segment : attempt.segments) {
-        files_.push_back({files_.size(), &experiment, &attempt, &segment, superseded_from});
+        files_.push_back({files_.size(), &experiment, &attempt, &segment,
+                          experiment.superseded_from(attempt.number, segment)});
       }
     }
   }
@@ -50,7 +59,7 @@ std::shared_ptr<const OpenFile> Catalog::open(const SourceFile& source) {
     return open_files_.front().open;
   }
   try {
-    auto open = std::make_shared<const OpenFile>(RankFile::open(source.segment->path));
+    auto open = std::make_shared<const OpenFile>(RankFile::open(source.segment->path), source);
     ++counts_.files_opened;
     const std::vector<Damage> damage = open->file.damage();
     if (!damage.empty()) report(ErrorCode::kDamaged, describe(source.segment->path, damage));
@@ -71,21 +80,21 @@ std::shared_ptr<const OpenFile> Catalog::open(const SourceFile& source) {
   return open_files_.front().open;
 }
 
-std::shared_ptr<const RowGroup> Catalog::load(const std::shared_ptr<const OpenFile>& open,
-                                              std::size_t group) {
+std::shared_ptr<const RowGroup> Catalog::load(const std::shared_ptr<const OpenFile>& open, std::size_t group,
+                                              const std::optional<std::vector<KeyId>>& keys) {
   const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const CachedGroup& cached) {
-    return cached.open == open && cached.group == group;
+    return cached.open == open && cached.group == group && cached.has(keys);
   });
   if (found != groups_.end()) {
     groups_.splice(groups_.begin(), groups_, found);
     return groups_.front().rows;
   }
-  const RowGroupInfo& info = open->file.row_groups()[group];
   try {
-    auto rows = std::make_shared<const RowGroup>(open->file.load(group));
+    auto rows =
+        std::make_shared<const RowGroup>(keys ? open->file.load(group, *keys) : open->file.load(group));
     ++counts_.groups_loaded;
     if (!holds(open)) return rows;
-    groups_.push_front({open, group, rows, bytes_of(*rows, info)});
+    groups_.push_front({open, group, keys, rows, bytes_of(*rows)});
   } catch (const Error& error) {
     report(error.code(), error.what());
     return nullptr;

@@ -19,7 +19,7 @@ Records<Event> read(Catalog& catalog, const SourceFile& source, bool all_attempt
   const auto open = catalog.open(source);
   if (open == nullptr) return {};
   return hide_if(open->file.events(), [&](const Event& event) {
-    return !all_attempts && event.step && source.superseded(*event.step);
+    return !all_attempts && event.step && open->superseded.covers(event.sequence, *event.step);
   });
 }
 

@@ -28,7 +28,7 @@ std::vector<ColumnSpec> point_columns() {
       {"text", "TEXT", "the value as exact text: NaN, Infinity, 0.25, any string", Pushdown::kNone, true},
       {"time_ns", "INTEGER", "time in Unix nanoseconds, exact", Pushdown::kNone, true},
       {"sequence", "INTEGER", "number of the log() call in its file", Pushdown::kNone, true},
-      {"superseded", "INTEGER", "1 if a later attempt replaced it", Pushdown::kNone, true},
+      {"superseded", "INTEGER", "1 if a later attempt or a rewind replaced it", Pushdown::kNone, true},
       all_attempts_column(),
   });
 }
@@ -79,7 +79,7 @@ class PointRows : public Rows {
       case kSequence:
         return sqlite3_result_int64(out, static_cast<std::int64_t>(point_.sequence));
       case kSuperseded:
-        return sqlite3_result_int(out, point_.source->superseded(point_.step) ? 1 : 0);
+        return sqlite3_result_int(out, point_.superseded ? 1 : 0);
       case kAllAttempts:
         return sqlite3_result_int(out, all_attempts_ ? 1 : 0);
       default:

@@ -58,12 +58,12 @@ void merge(Series& series, const SeriesStats& stats, const RowGroupInfo& info) {
   }
 }
 
-// The rows of the group that no later attempt replaced.
-RowGroup surviving(const RowGroup& group, const SourceFile& source) {
+// The rows of the group that nothing later replaced.
+RowGroup surviving(const RowGroup& group, const Supersession& superseded) {
   RowGroup kept;
   for (const Column& column : group.columns) kept.columns.emplace_back(column.key());
   for (std::size_t row = 0; row < group.rows(); ++row) {
-    if (source.superseded(group.step[row])) continue;
+    if (superseded.covers(group.sequence[row], group.step[row])) continue;
     kept.sequence.push_back(group.sequence[row]);
     kept.step.push_back(group.step[row]);
     kept.time_ns.push_back(group.time_ns[row]);
@@ -73,7 +73,7 @@ RowGroup surviving(const RowGroup& group, const SourceFile& source) {
   return kept;
 }
 
-// Only a chunk that lies across the point where a later attempt took over has to be decoded.
+// Only a chunk that lies across the point where something later took over has to be decoded.
 Records<Series> read(Catalog& catalog, const SourceFile& source, bool all_attempts) {
   const auto open = catalog.open(source);
   if (open == nullptr) return {};
@@ -82,11 +82,11 @@ Records<Series> read(Catalog& catalog, const SourceFile& source, bool all_attemp
   for (std::size_t i = 0; i < open->file.row_groups().size(); ++i) {
     const RowGroupInfo* info = &open->file.row_groups()[i];
     RowGroupInfo of_survivors;
-    if (!all_attempts && source.superseded(info->max_step)) {
-      if (source.superseded(info->min_step)) continue;
+    if (!all_attempts && open->superseded.may_cover(*info)) {
+      if (open->superseded.covers_all(*info)) continue;
       const auto group = catalog.load(open, i);
       if (group == nullptr) continue;
-      of_survivors = describe(surviving(*group, source));
+      of_survivors = describe(surviving(*group, open->superseded));
       info = &of_survivors;
     }
     for (const SeriesStats& stats : info->series) merge(all[stats.key], stats, *info);

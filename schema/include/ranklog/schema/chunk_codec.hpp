@@ -3,6 +3,7 @@
 // zstd, under a checksum.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -44,6 +45,10 @@ class ChunkEncoder {
 // Throws Error (kDamaged) for bytes that encode_chunk did not make, in time and memory bounded by `max_rows`,
 // the limits above and the size of the input.
 [[nodiscard]] RowGroup decode_chunk(std::string_view bytes, std::uint64_t max_rows = kMaxChunkRows);
+// Only the columns of these keys, which ascend; the others are checked (they are under the checksum) but not
+// decoded.
+[[nodiscard]] RowGroup decode_chunk(std::string_view bytes, std::span<const KeyId> keys,
+                                    std::uint64_t max_rows = kMaxChunkRows);
 
 // The statistics of all series, and once more the ranges of the group, so that its checksum covers them too.
 [[nodiscard]] std::string encode_stats(const RowGroupInfo& info);

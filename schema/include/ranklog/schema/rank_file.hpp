@@ -64,6 +64,10 @@ class RankFile {
   // it.
   [[nodiscard]] std::span<const RowGroupInfo> row_groups(Stream stream = Stream::kHistory) const noexcept;
   [[nodiscard]] RowGroup load(std::size_t index, Stream stream = Stream::kHistory) const;
+  // Only the columns of these keys, which ascend; costs what they cost. Keys that the group does not have add
+  // nothing.
+  [[nodiscard]] RowGroup load(std::size_t index, std::span<const KeyId> keys,
+                              Stream stream = Stream::kHistory) const;
 
   [[nodiscard]] std::vector<ConfigEntry> config() const;  // latest value a key, in order of first appearance
   [[nodiscard]] std::vector<MetricDefinition> metric_definitions() const;

@@ -12,6 +12,7 @@
 
 #include "ranklog/schema/experiment.hpp"
 #include "ranklog/schema/rank_file.hpp"
+#include "ranklog/schema/supersession.hpp"
 
 namespace ranklog::sql {
 
@@ -21,19 +22,17 @@ struct SourceFile {
   const Experiment* experiment = nullptr;
   const Attempt* attempt = nullptr;
   const RankSegment* segment = nullptr;
-  // Rows at steps >= this were replaced by a later attempt.
+  // Rows at steps >= this were replaced by a later attempt, or by a rewind in a later file of the rank.
   std::optional<std::int64_t> superseded_from;
 
   [[nodiscard]] const Identity& identity() const { return segment->info.identity; }
-  [[nodiscard]] bool superseded(std::int64_t step) const {
-    return superseded_from.has_value() && step >= *superseded_from;
-  }
 };
 
 struct OpenFile {
-  explicit OpenFile(RankFile opened);
+  OpenFile(RankFile opened, const SourceFile& source);
 
   RankFile file;
+  Supersession superseded;
   std::vector<std::string> keys;             // display forms; index: KeyId
   std::vector<std::uint64_t> values_before;  // in the row groups before this one; index: row group
 };
@@ -70,9 +69,11 @@ class Catalog {
 
   // Null if the file cannot be read, which is then listed in problems().
   [[nodiscard]] std::shared_ptr<const OpenFile> open(const SourceFile& source);
-  // Row group number `group` of the file. Null if it is damaged, which is then listed in problems().
+  // Row group number `group` of the file; with `keys`, which ascend, at least their columns. Null if it is
+  // damaged, which is then listed in problems().
   [[nodiscard]] std::shared_ptr<const RowGroup> load(const std::shared_ptr<const OpenFile>& open,
-                                                     std::size_t group);
+                                                     std::size_t group,
+                                                     const std::optional<std::vector<KeyId>>& keys = {});
 
   void report(ErrorCode code, std::string message);  // each message once
   [[nodiscard]] const std::vector<ReadProblem>& problems() const noexcept { return problems_; }
@@ -86,8 +87,11 @@ class Catalog {
   struct CachedGroup {
     std::shared_ptr<const OpenFile> open;
     std::size_t group;
+    std::optional<std::vector<KeyId>> keys;  // of its columns; empty: all
     std::shared_ptr<const RowGroup> rows;
     std::size_t bytes;
+
+    [[nodiscard]] bool has(const std::optional<std::vector<KeyId>>& wanted) const;
   };
 
   // False for a file that others have pushed out while its reader goes on: what is cached of it would keep it

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,7 @@ struct Point {
   std::uint64_t sequence = 0;
   std::int64_t step = 0;
   std::int64_t time_ns = 0;
+  bool superseded = false;
   const std::string* key = nullptr;  // display form
   ValueView value;
 };
@@ -57,6 +59,8 @@ class PointReader {
   [[nodiscard]] bool next_group();
   [[nodiscard]] bool next_row();
   [[nodiscard]] bool wanted(const RowGroupInfo& info) const;
+  [[nodiscard]] std::optional<std::vector<KeyId>> wanted_keys(const RowGroupInfo& info) const;
+  void pick_columns(const RowGroupInfo& info);
 
   Catalog& catalog_;
   PointSelection selection_;
@@ -66,9 +70,15 @@ class PointReader {
   std::vector<bool> key_wanted_;  // by KeyId
   std::size_t next_group_ = 0;
   std::shared_ptr<const RowGroup> group_;
-  std::vector<const Column*> columns_;  // wanted ones of the group
+  struct WantedColumn {
+    const Column* column;
+    std::size_t position;  // among all columns of the group
+  };
+  std::vector<WantedColumn> columns_;
+  std::size_t group_columns_ = 0;  // how many there are in all
   std::size_t next_row_ = 0;
   std::size_t row_ = 0;
+  bool row_superseded_ = false;
   std::size_t next_column_ = 0;
 };
 
