@@ -79,8 +79,10 @@ std::string frame(std::uint8_t type, std::string_view body) {
   payload += body;
   std::string out;
   append_fixed(out, static_cast<std::uint32_t>(payload.size()));
-  append_fixed(out, crc32c_of(payload));
-  return out + payload;
+  append_fixed(out, frame_checksum(payload));
+  out += payload;
+  out.resize(frame_bytes(payload.size()));
+  return out;
 }
 
 TEST(Extension, TailRecordsOfLaterTypesArePassedOverAndMembersIgnored) {
