@@ -284,7 +284,8 @@ TEST(SqlPoints, SupersededRowsAreHiddenUntilAskedFor) {
   EXPECT_EQ(one("SELECT count(*) FROM points WHERE all_attempts = 1"), all);
   EXPECT_EQ(one("SELECT count(*) FROM points WHERE all_attempts = 1 AND superseded = 1"), superseded);
   EXPECT_EQ(one("SELECT count(*) FROM points WHERE all_attempts = 1 AND attempt = 0 AND step >= 30"),
-            superseded);
+            one("SELECT count(*) FROM points WHERE all_attempts = 1 AND attempt = 0 AND step >= 30 AND "
+                "superseded = 1"));
   EXPECT_EQ(one("SELECT count(*) FROM points WHERE all_attempts = 0"), all - superseded);
   sql::Database every(test::open_logs(logs.catalog().experiments().front().folder), {true});
   EXPECT_EQ(std::get<std::int64_t>(ask(every, "SELECT count(*) FROM points")[0][0]), all);
