@@ -86,6 +86,10 @@ class MetaRows {
     const auto found = texts_.find(name);
     return found == texts_.end() ? std::string() : found->second;
   }
+  [[nodiscard]] std::string object(std::string_view name) const {
+    std::string json = text(name);
+    return json.empty() ? "{}" : json;
+  }
   [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name) const {
     const auto found = integers_.find(name);
     if (found == integers_.end()) return std::nullopt;
@@ -186,6 +190,7 @@ Meta read_meta(Connection& connection) {
   info.rows = rows.count(kMetaRows);
   info.dropped_rows = rows.count(kMetaDroppedRows);
   info.last_step = rows.integer(kMetaLastStep);
+  info.durability = rows.object(kMetaDurability);
   meta.watermark = static_cast<std::uint64_t>(rows.required_integer(kMetaWatermark));
   meta.chunks = {rows.count(kMetaChunks), info.rows};
   return meta;

@@ -30,6 +30,7 @@ inline constexpr std::string_view kMetaLastStep = "last_step";
 inline constexpr std::string_view kMetaEndTime = "end_time_ns";
 inline constexpr std::string_view kMetaEndState = "end_state";
 inline constexpr std::string_view kMetaExitCode = "exit_code";
+inline constexpr std::string_view kMetaDurability = "durability";
 
 inline constexpr std::string_view kSetMeta =
     "INSERT INTO meta(name, value) VALUES(?1, ?2) "

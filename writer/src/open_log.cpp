@@ -1,8 +1,10 @@
 #include "open_log.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <utility>
 
 #include "disk.hpp"
@@ -12,6 +14,8 @@
 #include "ranklog/schema/naming.hpp"
 #include "ranklog/schema/rank_file.hpp"
 #include "ranklog/schema/time.hpp"
+#include "signals.hpp"
+#include "write_mode.hpp"
 
 namespace ranklog::writer {
 namespace {
@@ -71,19 +75,24 @@ void write_experiment_file(const fs::path& folder, const Identity& identity, std
   publish_file(path, content.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
+bool is_silent() {
+  return is_true(lookup(process_environment(), "WANDB_SILENT").value_or(""));
+}
+
 struct NewFile {
   fs::path path;
   RankDatabase database;
 };
 
 // The next free number, created exclusively: an earlier file is never opened for writing.
-NewFile create_rank_file(const fs::path& folder, const Identity& identity, std::int64_t start_time_ns) {
+NewFile create_rank_file(const fs::path& folder, const Identity& identity, std::int64_t start_time_ns,
+                         const Durability& durability) {
   for (int number = 0;; ++number) {
     fs::path path = folder / rank_file_name(identity.rank, number);
     std::error_code error;
     if (fs::exists(path, error)) continue;
     try {
-      auto database = RankDatabase::create(path, identity, start_time_ns);
+      auto database = RankDatabase::create(path, identity, start_time_ns, durability);
       return {std::move(path), std::move(database)};
     } catch (const Error& failure) {
       if (failure.code() != ErrorCode::kBusy || !fs::exists(path, error)) throw;
@@ -113,15 +122,21 @@ std::int64_t first_step(const Settings& settings, const LaunchChoice& choice, co
   return step_after_earlier_files(own.parent_path(), settings.place.rank, own);
 }
 
-Sealer::Settings sealer_settings(const Settings& settings, const fs::path& path, const Identity& identity) {
-  const auto environment = process_environment();
+double random_fraction() {
+  std::random_device random;
+  return static_cast<double>(random() - std::random_device::min()) /
+         static_cast<double>(std::random_device::max() - std::random_device::min());
+}
+
+Sealer::Settings sealer_settings(const WriteMode& mode, const fs::path& path, const Identity& identity) {
   Sealer::Settings result;
   result.rank_file = path;
   result.tail_header = encode_tail_header(identity.launch_token, identity.rank);
-  result.tail_mode = choose_tail_mode(path.parent_path(), lookup(environment, "RANKLOG_TAIL")).mode;
-  result.sync_interval = std::max(settings.options.sync_interval, std::chrono::milliseconds(1));
-  result.seal_interval = settings.options.seal_interval;
-  result.silent = is_true(lookup(environment, "WANDB_SILENT").value_or(""));
+  result.tail_mode = mode.tail;
+  result.sync_interval = mode.sync_interval;
+  result.seal_interval = mode.seal_interval;
+  result.heartbeat = mode.heartbeat;
+  result.silent = is_silent();
   return result;
 }
 
@@ -142,8 +157,19 @@ std::shared_ptr<TailSegment> create_first_segment(OpenLog& log, Sealer::Settings
   }
 }
 
-void start_core(OpenLog& log, const Settings& settings, const LaunchChoice& choice, RankDatabase database) {
-  auto sealing = sealer_settings(settings, log.path, log.identity);
+// One line a node, for all of its ranks have it.
+void tell_fallback(const OpenLog& log, const Durability& wanted, const Durability& found) {
+  const bool as_wanted = wanted.journal == found.journal && wanted.locks == found.locks;
+  if (as_wanted || is_silent() || log.identity.local_rank != 0) return;
+  std::fprintf(stderr, "ranklog: %s (%s): journal_mode=%s%s instead of %s, which is slower and as safe: %s\n",
+               log.path.c_str(), found.file_system.c_str(), std::string(to_string(found.journal)).c_str(),
+               found.locks ? "" : " without locks", std::string(to_string(wanted.journal)).c_str(),
+               found.reason.c_str());
+}
+
+void start_core(OpenLog& log, const Settings& settings, const WriteMode& mode, const LaunchChoice& choice,
+                RankDatabase database) {
+  auto sealing = sealer_settings(mode, log.path, log.identity);
   auto segment = create_first_segment(log, sealing);
   sync_folder(log.folder);
   log.core = std::make_shared<Core>(limits_of(settings.options), first_step(settings, choice, log.path),
@@ -157,10 +183,13 @@ OpenLog create_log(const Settings& settings, const LaunchChoice& choice, const f
   log.identity = make_identity(settings, choice);
   log.folder = folder;
   write_experiment_file(log.folder, log.identity, start_time_ns);
-  auto file = create_rank_file(log.folder, log.identity, start_time_ns);
+  const auto mode = choose_write_mode(log.folder, settings.options, process_environment(), random_fraction());
+  const auto durability = durability_of(mode);
+  auto file = create_rank_file(log.folder, log.identity, start_time_ns, durability);
   log.path = file.path;
+  tell_fallback(log, durability, file.database.durability());
   try {
-    start_core(log, settings, choice, std::move(file.database));
+    start_core(log, settings, mode, choice, std::move(file.database));
   } catch (...) {
     discard(log);
     throw;
@@ -179,6 +208,7 @@ void require_possible_step(const Options& options) {
 
 OpenLog open_log(const Settings& settings) {
   require_possible_step(settings.options);
+  const FileSizeSignalBlocked no_signal;
   const auto choice = choose_launch(settings);
   const fs::path folder = folder_of(settings, choice);
   create_folders(folder);

@@ -21,8 +21,6 @@ constexpr milliseconds kLongestBackoff{5000};
 constexpr milliseconds kEndPatience{3000};
 // Merging is a nicety: a process that wants to end is not held up by it for longer.
 constexpr milliseconds kMergePatience{2000};
-// Readers elsewhere take a file that has not changed for ten minutes for a dead one's.
-constexpr std::chrono::seconds kHeartbeat{60};
 constexpr std::chrono::seconds kReportInterval{60};
 
 }  // namespace
@@ -122,7 +120,7 @@ void Sealer::step() {
 
 // Tells readers on other nodes that this process lives, though it has nothing to say.
 void Sealer::beat(SteadyTime now) {
-  if (backlog_ || now < last_commit_ + kHeartbeat) return;
+  if (backlog_ || now < last_commit_ + settings_.heartbeat) return;
   SealBatch nothing;
   nothing.watermark = watermark_;
   nothing.dropped_rows = recorder_.outcome(0).dropped_rows;

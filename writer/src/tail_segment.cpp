@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kReservedBytes = std::size_t{1} << 20;
 constexpr std::size_t kTouchedAhead = std::size_t{256} << 10;
 
-// Beyond a limit on file sizes fallocate would not only fail: the process gets SIGXFSZ.
+// Beyond a limit on file sizes fallocate and write would not only fail: the process gets SIGXFSZ.
 bool may_grow_to(std::size_t bytes) noexcept {
   rlimit limit{};
   return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
@@ -79,6 +79,7 @@ int TailSegment::append(std::string_view records) noexcept {
 }
 
 int TailSegment::write(std::string_view records, std::size_t at) noexcept {
+  if (!may_grow_to(at + records.size())) return EFBIG;
   const auto start = static_cast<off_t>(at);
   for (off_t position = start; !records.empty();) {
     const ssize_t written = ::pwrite(file_.get(), records.data(), records.size(), position);

@@ -12,6 +12,7 @@
 #include "launch_choice.hpp"
 #include "open_log.hpp"
 #include "settings.hpp"
+#include "signals.hpp"
 
 namespace ranklog {
 namespace {
@@ -104,6 +105,7 @@ Writer Writer::open(Options options) {
   }
   auto log = open_log(resolve_settings(std::move(options), environment));
   try {
+    const SignalsBlocked not_in_the_thread;
     impl->thread = std::jthread([core = log.core] { core->sealer.run(); });
   } catch (const std::system_error& error) {
     discard(log);

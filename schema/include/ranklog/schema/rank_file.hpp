@@ -28,6 +28,7 @@ struct FileInfo {
   std::uint64_t dropped_rows = 0;
   std::optional<std::int64_t> last_step;  // greatest step logged
   std::uint64_t stored_bytes = 0;         // database, WAL and tail
+  std::string durability;                 // JSON object (durability.hpp)
 };
 
 // A part of a file that could not be read. The rest is still there.
