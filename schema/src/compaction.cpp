@@ -6,6 +6,8 @@
 
 #include "chunk_insert.hpp"
 #include "rank_tables.hpp"
+#include "ranklog/schema/owner.hpp"
+#include "ranklog/schema/time.hpp"
 
 namespace ranklog {
 namespace {
@@ -121,9 +123,12 @@ void reclaim_space(Connection& connection) {
 }
 
 Compaction compact_rank_file(const std::filesystem::path& path) {
-  if (!RankFile::open(path).info().end_time_ns) {
-    throw Error(ErrorCode::kBusy, "'" + path.string() + "' has not ended: its writer may be at work",
-                "compact it after its run has finished");
+  const FileInfo info = RankFile::open(path).info();
+  if (!info.end_time_ns) {
+    throw Error(
+        ErrorCode::kBusy,
+        "'" + path.string() + "' has not ended: it belongs to " + describe_owner(info, unix_time_ns()),
+        "only files that have ended are compacted");
   }
   constexpr int kBusyTimeoutMs = 5000;
   Connection connection(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, kBusyTimeoutMs);

@@ -6,21 +6,31 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <thread>
 #include <type_traits>
 
 #include "chunk_insert.hpp"
 #include "compaction.hpp"
+#include "lock_probe.hpp"
 #include "rank_schema.hpp"
+#include "ranklog/schema/owner.hpp"
+#include "ranklog/schema/time.hpp"
 #include "sqlite.hpp"
+#include "write_connection.hpp"
 
 namespace ranklog {
 namespace {
 
-// Readers hold a lock for moments only; without WAL the writer waits for them this long.
-constexpr int kBusyTimeoutMs = 5000;
-constexpr auto kModeTimeout = std::chrono::milliseconds(5000);
-constexpr auto kModeRetry = std::chrono::milliseconds(20);
+// A lock server that is merely busy answers sooner; without locks the file is as safe.
+constexpr auto kLockPatience = std::chrono::seconds(10);
+
+// " and belongs to pid ..."; empty if that cannot be told, as of a file that is just being created.
+std::string owner_of(const std::filesystem::path& path) {
+  try {
+    return " and belongs to " + describe_owner(RankFile::open(path).info(), unix_time_ns());
+  } catch (const Error&) {
+    return {};
+  }
+}
 
 // O_EXCL: two writers that found the same free number cannot both have it.
 void create_exclusively(const std::filesystem::path& path) {
@@ -31,8 +41,8 @@ void create_exclusively(const std::filesystem::path& path) {
   }
   const int error = errno;
   if (error == EEXIST) {
-    throw Error(ErrorCode::kBusy,
-                "'" + path.string() + "' exists already and is never opened for writing again");
+    throw Error(ErrorCode::kBusy, "'" + path.string() + "' exists already" + owner_of(path) +
+                                      ", and is never opened for writing again");
   }
   throw Error(ErrorCode::kIo, "cannot create '" + path.string() + "': " + errno_text(error));
 }
@@ -41,27 +51,37 @@ std::int64_t as_signed(std::uint64_t value) {
   return static_cast<std::int64_t>(value);
 }
 
-// Changing the mode needs the file for itself, and SQLite does not wait by itself for readers to leave. False
-// if they have not within the time limit, or if the file system cannot have the mode.
-bool change_journal_mode(Connection& connection, const std::string& mode) {
-  const auto deadline = std::chrono::steady_clock::now() + kModeTimeout;
-  for (;;) {
-    try {
-      return connection.query_text("PRAGMA journal_mode = " + mode) == mode;
-    } catch (const SqliteError& error) {
-      if (error.code() != ErrorCode::kBusy) throw;
-    }
-    if (std::chrono::steady_clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(kModeRetry);
-  }
+// A file that was removed, or moved away, still takes all that is written; nobody would ever find it.
+void require_in_place(Connection& connection, const std::filesystem::path& path) {
+  int moved = 0;
+  if (sqlite3_file_control(connection.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK) return;
+  if (moved == 0) return;
+  throw Error(ErrorCode::kIo, "'" + path.string() + "' was removed or replaced while it was written");
+}
+
+void record_durability(Connection& connection, const Durability& durability) {
+  Statement set_meta = connection.prepare(kSetMeta);
+  set_meta.run(kMetaDurability, to_json(durability));
+}
+
+Durability with_known_locks(const std::filesystem::path& path, const Durability& wanted) {
+  Durability durability = wanted;
+  if (!wanted.locks) return durability;
+  const LockAnswer answer = probe_locks(path, kLockPatience);
+  if (answer.work) return durability;
+  durability.locks = false;
+  durability.reason = answer.reason;
+  if (durability.journal == JournalMode::kWal) durability.journal = JournalMode::kPersist;
+  return durability;
 }
 
 }  // namespace
 
 struct RankDatabase::Impl {
-  explicit Impl(const std::filesystem::path& database)
-      : path(database), connection(database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, kBusyTimeoutMs) {}
+  Impl(const std::filesystem::path& database, const Durability& wanted)
+      : path(database), durability(wanted), connection(connect_for_writing(database, wanted)) {}
 
+  void settle_durability();
   void prepare_statements();
   [[nodiscard]] std::string leave_wal();
   void insert_keys(const std::vector<KeyPath>& keys);
@@ -85,12 +105,20 @@ struct RankDatabase::Impl {
   };
 
   std::filesystem::path path;
+  Durability durability;
   Connection connection;
   Statement set_meta, add_key, add_chunk, add_config, add_metric, add_summary, add_event, add_artifact,
       add_artifact_file, add_file;
   ChunkEncoder encoder;
   Totals totals;
 };
+
+void RankDatabase::Impl::settle_durability() {
+  const Durability settled = settle_journal_mode(connection, path, durability);
+  const bool as_written = settled.journal == durability.journal;
+  durability = settled;
+  if (!as_written) record_durability(connection, settled);
+}
 
 void RankDatabase::Impl::prepare_statements() {
   set_meta = connection.prepare(kSetMeta);
@@ -177,23 +205,16 @@ RankDatabase& RankDatabase::operator=(RankDatabase&&) noexcept = default;
 RankDatabase::~RankDatabase() = default;
 
 RankDatabase RankDatabase::create(const std::filesystem::path& path, const Identity& identity,
-                                  std::int64_t start_time_ns) {
+                                  std::int64_t start_time_ns, const Durability& wanted) {
   create_exclusively(path);
   try {
-    auto impl = std::make_unique<Impl>(path);
-    Connection& connection = impl->connection;
-    // Small pages: a run of a few rows takes 13 KiB instead of 41, and the last page of each chunk wastes
-    // less. EXTRA: with a rollback journal a commit is durable only once the journal's removal is synced,
-    // too. In WAL mode it is the same as FULL.
-    connection.execute(
-        "PRAGMA page_size = 1024; PRAGMA synchronous = EXTRA; PRAGMA wal_autocheckpoint = 4000");
+    auto impl = std::make_unique<Impl>(path, with_known_locks(path, wanted));
     // Still with a rollback journal: a reader sees an empty file or all tables, and nothing between.
-    Transaction transaction(connection);
-    create_tables(connection, identity, start_time_ns);
+    Transaction transaction(impl->connection);
+    create_tables(impl->connection, identity, start_time_ns);
+    record_durability(impl->connection, impl->durability);
     transaction.commit();
-    // Without WAL (the file system has none, or readers were in the way) the rollback journal stays: slower,
-    // and as safe.
-    (void)change_journal_mode(connection, "wal");
+    impl->settle_durability();
     impl->prepare_statements();
     return RankDatabase(std::move(impl));
   } catch (...) {
@@ -203,8 +224,13 @@ RankDatabase RankDatabase::create(const std::filesystem::path& path, const Ident
   }
 }
 
+const Durability& RankDatabase::durability() const noexcept {
+  return impl_->durability;
+}
+
 void RankDatabase::commit(const SealBatch& batch) {
   Impl& db = *impl_;
+  require_in_place(db.connection, db.path);
   std::vector<EncodedChunk> chunks;
   chunks.reserve(batch.groups.size());
   for (const RowGroup& group : batch.groups) chunks.push_back(encode(group, db.encoder));
@@ -237,7 +263,7 @@ void RankDatabase::commit(const SealBatch& batch) {
 // Empty if everything is in the database file now, else why it is not.
 std::string RankDatabase::Impl::leave_wal() {
   try {
-    if (change_journal_mode(connection, "delete")) return {};
+    if (change_journal_mode(connection, JournalMode::kDelete)) return {};
     (void)connection.query_integer("PRAGMA wal_checkpoint(PASSIVE)");  // what readers leave free
     return "another program reads it";
   } catch (const SqliteError& error) {
@@ -258,6 +284,7 @@ void RankDatabase::merge_small_chunks(std::chrono::steady_clock::time_point dead
 void RankDatabase::finish(EndState state, std::optional<int> exit_code, std::int64_t end_time_ns,
                           std::int64_t active_ns) {
   Impl& db = *impl_;
+  require_in_place(db.connection, db.path);
   const std::string reason = db.leave_wal();
   if (reason.empty()) reclaim_space(db.connection);
   Transaction transaction(db.connection);

@@ -90,7 +90,7 @@ Meta read_state(Connection& connection, const fs::path& path) {
 }
 
 // Opens, begins a read transaction and reads `meta`.
-Snapshot begin_snapshot(const fs::path& path, ReadMode mode) {
+Snapshot begin_snapshot(const fs::path& path, const ReadMode& mode) {
   Snapshot snapshot;
   snapshot.mode = mode;
   snapshot.connection = connect(path, mode);
@@ -107,25 +107,32 @@ Snapshot begin_snapshot(const fs::path& path, ReadMode mode) {
               "copy the folder to a place that you can write to");
 }
 
-// A crash in mid-commit without a WAL leaves a journal, and only a connection that may write can roll it
-// back: what the sqlite3 shell does when it opens the file.
-void roll_back_journal(const fs::path& path) {
-  try {
-    Connection connection(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, kBusyTimeoutMs);
-    (void)connection.query_integer("PRAGMA user_version");
-  } catch (const SqliteError&) {
-    throw_needs_recovery(path, journal_of(path));
+// What SQLite says where fcntl(2) refuses locks; "busy" after a long wait may be that, too (ENOLCK).
+bool is_lock_refusal(const SqliteError& error) {
+  switch (error.extended_result()) {
+    case SQLITE_IOERR_LOCK:
+    case SQLITE_IOERR_RDLOCK:
+    case SQLITE_IOERR_UNLOCK:
+    case SQLITE_IOERR_CHECKRESERVEDLOCK:
+    case SQLITE_BUSY:
+      return true;
+    default:
+      return false;
   }
 }
 
 // Changes what `error` shows to be in the way. False if there is nothing to change.
 bool find_another_way(const fs::path& path, const SqliteError& error, ReadMode& mode) {
+  if (!mode.copy && is_lock_refusal(error) && size_or_zero(wal_of(path)) == 0) {
+    mode.copy = DatabaseCopy::make(path);
+    return true;
+  }
   switch (error.result()) {
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
-      if (mode.immutable) return false;
-      if (size_or_zero(journal_of(path)) != 0) {
-        roll_back_journal(path);
+      if (mode.immutable || mode.copy) return false;
+      if (error.extended_result() == SQLITE_READONLY_ROLLBACK || size_or_zero(journal_of(path)) != 0) {
+        mode.copy = DatabaseCopy::make(path);
         return true;
       }
       if (size_or_zero(wal_of(path)) != 0) throw_needs_recovery(path, wal_of(path));
@@ -146,7 +153,7 @@ bool find_another_way(const fs::path& path, const SqliteError& error, ReadMode& 
 }
 
 Snapshot begin_snapshot(const fs::path& path) {
-  constexpr int kTries = 4;  // each way once, and a writer may come between
+  constexpr int kTries = 6;  // each way once, and a writer may come between
   ReadMode mode;
   for (int attempt = 1;; ++attempt) {
     try {
@@ -175,10 +182,11 @@ void add_tail(Snapshot& snapshot, const std::vector<TailSegment>& segments) {
 
 }  // namespace
 
-Connection connect(const fs::path& path, ReadMode mode) {
+Connection connect(const fs::path& path, const ReadMode& mode) {
   check_kind(path);
+  const fs::path place = mode.copy ? mode.copy->path() : path;
   const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | (mode.immutable ? SQLITE_OPEN_URI : 0);
-  Connection connection(mode.immutable ? fs::path(immutable_uri(path)) : path, flags, kBusyTimeoutMs);
+  Connection connection(mode.immutable ? fs::path(immutable_uri(place)) : place, flags, kBusyTimeoutMs);
   // A file from elsewhere may hold views and triggers that pose as our tables.
   sqlite3_db_config(connection.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   // SQLite then reads the pages that are there, instead of refusing all for the length of the file.

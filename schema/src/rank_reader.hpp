@@ -2,9 +2,11 @@
 // A rank file at one moment: what RankFile and scan() both begin with.
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "database_copy.hpp"
 #include "rank_schema.hpp"
 #include "ranklog/schema/rank_file.hpp"
 #include "sqlite.hpp"
@@ -16,11 +18,12 @@ namespace ranklog {
 struct ReadMode {
   bool immutable = false;  // in WAL mode, but without a WAL and in a folder that cannot be written
   bool salvage = false;    // shorter than its header says
+  std::shared_ptr<const DatabaseCopy> copy;  // read instead
 };
 
 // A read-only connection that trusts nothing in the file's schema. Throws Error as RankFile::open() does,
 // except for what shows only when something is read.
-[[nodiscard]] Connection connect(const std::filesystem::path& path, ReadMode mode);
+[[nodiscard]] Connection connect(const std::filesystem::path& path, const ReadMode& mode);
 
 struct Snapshot {
   Connection connection;  // inside a read transaction

@@ -1,5 +1,9 @@
 #include "sqlite.hpp"
 
+#include <cerrno>
+
+#include "ranklog/schema/disk_space.hpp"
+
 namespace ranklog {
 namespace {
 
@@ -19,14 +23,34 @@ ErrorCode code_of(int result) {
   }
 }
 
+int last_errno(sqlite3_file* file) {
+  int error = 0;
+  if (file == nullptr || file->pMethods == nullptr) return 0;
+  file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &error);
+  return error;
+}
+
+// sqlite3_system_errno() is the errno of now: what the failed call left, or what SQLite did afterwards. Each
+// file keeps its own.
+int system_error_of(sqlite3* connection) {
+  for (const int which : {SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER}) {
+    sqlite3_file* file = nullptr;
+    if (sqlite3_file_control(connection, "main", which, &file) != SQLITE_OK) continue;
+    if (const int error = last_errno(file); error != 0) return error;
+  }
+  return sqlite3_system_errno(connection);
+}
+
 [[noreturn]] void throw_sqlite(sqlite3* connection, int result, const std::string& file) {
   if (result == SQLITE_NOMEM) throw std::bad_alloc();
   std::string reason = connection != nullptr ? sqlite3_errmsg(connection) : sqlite3_errstr(result);
-  const int system_error = connection != nullptr ? sqlite3_system_errno(connection) : 0;
+  const int system_error = connection != nullptr ? system_error_of(connection) : 0;
   const int primary = result & 0xFF;
   if (system_error != 0 &&
       (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN || primary == SQLITE_FULL)) {
-    reason += " (" + errno_text(system_error) + ")";
+    reason += " (" + disk_error_text(system_error, file) + ")";
+  } else if (primary == SQLITE_FULL) {
+    reason += " (" + disk_error_text(ENOSPC, file) + ")";  // not every write leaves its errno behind
   }
   throw SqliteError(code_of(result), "'" + file + "': SQLite says: " + reason, result);
 }
@@ -105,10 +129,10 @@ std::optional<std::int64_t> Statement::optional_integer(int column) const {
   return integer(column);
 }
 
-Connection::Connection(const std::filesystem::path& file, int flags, int busy_timeout_ms)
+Connection::Connection(const std::filesystem::path& file, int flags, int busy_timeout_ms, const char* vfs)
     : file_(file.string()) {
   sqlite3* raw = nullptr;
-  const int result = sqlite3_open_v2(file.c_str(), &raw, flags, nullptr);
+  const int result = sqlite3_open_v2(file.c_str(), &raw, flags, vfs);
   connection_.reset(raw);  // SQLite hands one back even when it fails
   if (result != SQLITE_OK) throw_sqlite(raw, result, file_);
   sqlite3_extended_result_codes(raw, 1);

@@ -20,6 +20,7 @@ class SqliteError : public Error {
   SqliteError(ErrorCode code, const std::string& message, int result)
       : Error(code, message), result_(result) {}
   [[nodiscard]] int result() const noexcept { return result_ & 0xFF; }  // the primary result code
+  [[nodiscard]] int extended_result() const noexcept { return result_; }
 
  private:
   int result_;
@@ -72,8 +73,9 @@ class Statement {
 class Connection {
  public:
   Connection() = default;
-  // `flags` as for sqlite3_open_v2; the wait for another connection's lock is bounded by `busy_timeout_ms`.
-  Connection(const std::filesystem::path& file, int flags, int busy_timeout_ms);
+  // `flags` and `vfs` as for sqlite3_open_v2; the wait for another connection's lock is bounded by
+  // `busy_timeout_ms`.
+  Connection(const std::filesystem::path& file, int flags, int busy_timeout_ms, const char* vfs = nullptr);
 
   [[nodiscard]] bool is_open() const noexcept { return connection_ != nullptr; }
   void execute(const char* sql);

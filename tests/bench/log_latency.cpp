@@ -1,7 +1,7 @@
 // What one log() of ten scalars costs its caller: by string keys, by registered keys, and beside a control in
 // the same run: a clock read and a copy of the row's bytes into a hot buffer. Each call is timed by two clock
-// reads, which are in all figures. Prints JSON. State results as a ratio, or as control + x: the machine's own
-// noise is in both.
+// reads, which are in all figures. Prints JSON. State results as a ratio, or as control + x: the machine's
+// own noise is in both.
 //
 //   bench_log_latency [rows [rows per second of each thread; 0: as fast as they go [threads]]]
 
@@ -115,9 +115,7 @@ Nanoseconds measure_log(const Load& load, ranklog::Writer& log, MakeKey make_key
       [&](std::size_t row) {
         for (std::size_t i = 0; i < kScalars; ++i) fields[i].value = value_of(row, i);
       },
-      [&](std::size_t row) {
-        log.log(static_cast<std::int64_t>(row), std::span<const FieldType>(fields));
-      });
+      [&](std::size_t row) { log.log(static_cast<std::int64_t>(row), std::span<const FieldType>(fields)); });
 }
 
 }  // namespace
@@ -147,7 +145,8 @@ int main(int argc, char** argv) {
   });
   const auto outcome = log.finish();
   std::printf(
-      "{\n  \"rows\": %zu, \"scalars\": %zu, \"rows_per_second\": %zu, \"threads\": %zu, \"dropped_rows\": %llu, "
+      "{\n  \"rows\": %zu, \"scalars\": %zu, \"rows_per_second\": %zu, \"threads\": %zu, \"dropped_rows\": "
+      "%llu, "
       "\"file_bytes\": %llu,\n",
       load.rows, kScalars, load.rate, load.threads, static_cast<unsigned long long>(outcome.dropped_rows),
       static_cast<unsigned long long>(std::filesystem::file_size(log.path())));

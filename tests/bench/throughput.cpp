@@ -1,6 +1,6 @@
 // How many scalars a second one rank gets to disk, for as long as it lasts: rows of the reference workload,
-// logged as fast as they are taken and finished. Beside it, in the same run, a plain SQLite table with one row
-// a point and one transaction a step (shorter, as it is slow). Prints JSON.
+// logged as fast as they are taken and finished. Beside it, in the same run, a plain SQLite table with one
+// row a point and one transaction a step (shorter, as it is slow). Prints JSON.
 //
 //   bench_throughput [rows [float32|float64]]
 

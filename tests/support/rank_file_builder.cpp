@@ -34,10 +34,11 @@ void ruin_chunks(const std::filesystem::path& path) {
   if (!done) throw std::runtime_error("cannot damage " + path.string());
 }
 
-RankFileBuilder::RankFileBuilder(const fs::path& path, Identity identity, std::int64_t start_time_ns)
+RankFileBuilder::RankFileBuilder(const fs::path& path, Identity identity, std::int64_t start_time_ns,
+                                 const Durability& durability)
     : path_(path), identity_(std::move(identity)), start_time_ns_(start_time_ns) {
   fs::create_directories(path.parent_path());
-  database_ = RankDatabase::create(path, identity_, start_time_ns);
+  database_ = RankDatabase::create(path, identity_, start_time_ns, durability);
 }
 
 RankFileBuilder& RankFileBuilder::row(std::int64_t step, const Fields& fields, Stream stream) {

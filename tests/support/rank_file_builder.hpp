@@ -36,7 +36,7 @@ class RankFileBuilder {
 
   // Makes the folders above `path` too.
   RankFileBuilder(const std::filesystem::path& path, Identity identity,
-                  std::int64_t start_time_ns = kStartTimeNs);
+                  std::int64_t start_time_ns = kStartTimeNs, const Durability& durability = {});
 
   // To the tail. Keys are display forms (KeyPath::parse); a row's time is start + 1 ms a sequence number.
   RankFileBuilder& row(std::int64_t step, const Fields& fields, Stream stream = Stream::kHistory);

@@ -92,10 +92,10 @@ TEST_F(RanklogProgram, HelpNamesEveryCommandAndTheExitStatuses) {
   const Ran ran = run({"--help"});
   EXPECT_EQ(ran.status, 0);
   for (const char* part :
-       {"ls", "query", "plot", "check", "compact", "snapshot", "Exit status", "RANKLOG_DIR"}) {
+       {"ls", "show", "query", "plot", "check", "compact", "snapshot", "Exit status", "RANKLOG_DIR"}) {
     EXPECT_TRUE(holds(ran.out, part)) << part;
   }
-  for (const char* command : {"ls", "query", "plot", "check", "compact", "snapshot"}) {
+  for (const char* command : {"ls", "show", "query", "plot", "check", "compact", "snapshot"}) {
     const Ran help = run({command, "--help"});
     EXPECT_EQ(help.status, 0);
     EXPECT_TRUE(holds(help.out, "Example")) << command;
@@ -624,6 +624,42 @@ TEST_F(RanklogProgram, ValuesOutOfRangeAreExplainedAndOnlyUnknownFlagsAreGuessed
   EXPECT_FALSE(holds(run({"plot", "loss", "--width", "5"}).err, "did you mean"));
   EXPECT_TRUE(holds(run({"plot", "loss", "--smooth", "1.5"}).err, "is not a number from 0 to below 1"));
   EXPECT_TRUE(holds(run({"ls", "--jsn"}).err, "did you mean --json?"));
+}
+
+TEST_F(RanklogProgram, ShowTellsIdentityConfigStateModeAndDrops) {
+  Identity who = identity("e", 0, 1);
+  who.tags = {"big", "blue"};
+  Durability mode;
+  mode.journal = JournalMode::kPersist;
+  mode.tail = "append";
+  mode.file_system = "nfs4";
+  mode.reason = "its files may be shared";
+  RankFileBuilder file(path_of(who), who, now_ns(), mode);
+  file.row(0, {{"loss", 1.0}}).operation(ConfigEntry{"lr", "0.5"});
+  file.finish(EndState::kPreempted, 75);
+  for (const std::string& what : {std::string("e"), path_of(who).string()}) {
+    const Ran ran = run({"show", what});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    for (const char* part :
+         {"digits/e", "preempted", "big, blue", "lr = 0.5", "journal_mode=persist", "tail=append",
+          "on nfs4: its files may be shared", "0 rows", "1 of 1 in 1 file"}) {
+      EXPECT_TRUE(holds(ran.out, part)) << part << '\n' << ran.out;
+    }
+  }
+  const Ran ran = run({"show", "--json", "e"});
+  const json experiment = json::parse(ran.out)["experiments"][0];
+  EXPECT_EQ(experiment["config"], json({{"lr", 0.5}}));
+  EXPECT_EQ(experiment["files"][0]["state"], "preempted");
+  EXPECT_EQ(experiment["files"][0]["durability"]["journal_mode"], "persist");
+  EXPECT_EQ(experiment["files"][0]["durability"]["file_system"], "nfs4");
+}
+
+TEST_F(RanklogProgram, ShowOfAnUnknownExperimentNamesTheNearest) {
+  write("digits-run", {0}, 1);
+  const Ran ran = run({"show", "digits-rn"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_TRUE(holds(ran.err, "did you mean digits-run?")) << ran.err;
+  EXPECT_EQ(run({"show"}).status, 2);
 }
 
 }  // namespace

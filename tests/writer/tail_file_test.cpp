@@ -106,23 +106,5 @@ TEST_F(MappedTail, LimitOnFileSizesMakesItAppendAndIsNoSignal) {
   EXPECT_EQ(content(), "header|small|");
 }
 
-TEST(TailMode, IsChosenByTheFileSystemOrForced) {
-  EXPECT_EQ(choose_tail_mode("/proc", std::nullopt).mode, TailMode::kAppend) << "in doubt";
-  EXPECT_EQ(choose_tail_mode("/nowhere", std::nullopt).mode, TailMode::kAppend);
-  EXPECT_EQ(choose_tail_mode("/proc", "mapped").mode, TailMode::kMapped);
-  EXPECT_EQ(choose_tail_mode("/", "append").mode, TailMode::kAppend);
-  EXPECT_EQ(choose_tail_mode("/", "append").reason, "RANKLOG_TAIL=append");
-  if (fs::exists("/dev/shm")) {
-    EXPECT_EQ(choose_tail_mode("/dev/shm", std::nullopt).mode, TailMode::kMapped);
-  }
-  try {
-    (void)choose_tail_mode("/", "ring");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kUsage);
-    EXPECT_NE(std::string(error.what()).find("RANKLOG_TAIL=ring"), std::string::npos);
-  }
-}
-
 }  // namespace
 }  // namespace ranklog::writer

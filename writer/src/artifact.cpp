@@ -6,6 +6,7 @@
 
 #include "capture.hpp"
 #include "json_rows.hpp"
+#include "signals.hpp"
 
 namespace ranklog {
 namespace {
@@ -168,6 +169,7 @@ ArtifactBuilder& ArtifactBuilder::ttl(std::chrono::seconds ttl) {
 void ArtifactBuilder::commit() {
   const auto& core = impl_->core;
   if (!core || core->fork.in_child()) return;
+  const writer::FileSizeSignalBlocked no_signal;
   Artifact& artifact = impl_->artifact;
   if (impl_->committed) refuse(artifact, "it has been committed already");
   check(artifact, impl_->files);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "process_facts.hpp"
+#include "ranklog/schema/disk_space.hpp"
 #include "ranklog/schema/error.hpp"
 
 namespace ranklog::writer {
@@ -22,15 +23,15 @@ void Descriptor::close() noexcept {
 }
 
 void throw_io(std::string_view what, const fs::path& path, int error_number) {
-  throw Error(ErrorCode::kIo,
-              "cannot " + std::string(what) + " " + path.string() + ": " + errno_text(error_number));
+  throw Error(ErrorCode::kIo, "cannot " + std::string(what) + " " + path.string() + ": " +
+                                  disk_error_text(error_number, path));
 }
 
 void throw_folder(std::string_view what, const fs::path& folder, int error_number) {
-  throw Error(
-      ErrorCode::kIo,
-      "cannot " + std::string(what) + " the folder " + folder.string() + ": " + errno_text(error_number),
-      "make it (or the folder above it) writable, or set RANKLOG_DIR (--log-dir) to one that is");
+  throw Error(ErrorCode::kIo,
+              "cannot " + std::string(what) + " the folder " + folder.string() + ": " +
+                  disk_error_text(error_number, folder),
+              "make it (or the folder above it) writable, or set RANKLOG_DIR (--log-dir) to one that is");
 }
 
 int write_all(int fd, std::string_view bytes) noexcept {

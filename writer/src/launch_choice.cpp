@@ -13,7 +13,9 @@
 #include "environment.hpp"
 #include "process_facts.hpp"
 #include "ranklog/schema/naming.hpp"
+#include "ranklog/schema/owner.hpp"
 #include "ranklog/schema/rank_file.hpp"
+#include "ranklog/schema/time.hpp"
 
 namespace ranklog::writer {
 namespace {
@@ -111,6 +113,7 @@ class Chooser {
   [[nodiscard]] bool is_there(const std::string& id) const {
     return !list_rank_files(folder_of(id)).empty() || holds_checkpoints(folder_of(id));
   }
+  [[nodiscard]] std::optional<FileInfo> owner_of_token(const std::string& id, const std::string& token) const;
   [[nodiscard]] std::set<std::string> own_tokens(const std::string& id) const;
   [[nodiscard]] Folder look_at(const std::string& id, const std::string& token) const;
   [[nodiscard]] std::string experiment_id() const;
@@ -207,11 +210,22 @@ std::string Chooser::next_token(const std::string& id, const std::string& token)
   return next;
 }
 
+std::optional<FileInfo> Chooser::owner_of_token(const std::string& id, const std::string& token) const {
+  for (const auto& [name, path] : list_rank_files(folder_of(id))) {
+    if (name.rank != settings_.place.rank) continue;
+    auto info = wait_for_info(path);
+    if (info && info->identity.launch_token == token) return info;
+  }
+  return std::nullopt;
+}
+
 void Chooser::require_unused(const std::string& id, const std::string& token) const {
-  if (own_tokens(id).count(token) == 0) return;
+  const auto owner = owner_of_token(id, token);
+  if (!owner) return;
   throw Error(ErrorCode::kUsage,
               "rank " + std::to_string(settings_.place.rank) + " has a file of this very launch (" + token +
-                  ") in " + folder_of(id).string() + " already",
+                  ") in " + folder_of(id).string() + " already: it belongs to " +
+                  describe_owner(*owner, unix_time_ns()),
               "set RANKLOG_LAUNCH_ID to a text that is new for each launch and equal for its ranks, or set "
               "RANKLOG_RESUME=1 to continue the experiment");
 }

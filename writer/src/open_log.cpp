@@ -1,8 +1,10 @@
 #include "open_log.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <utility>
 
 #include "disk.hpp"
@@ -12,6 +14,8 @@
 #include "ranklog/schema/naming.hpp"
 #include "ranklog/schema/rank_file.hpp"
 #include "ranklog/schema/time.hpp"
+#include "signals.hpp"
+#include "write_mode.hpp"
 
 namespace ranklog::writer {
 namespace {
@@ -71,19 +75,24 @@ void write_experiment_file(const fs::path& folder, const Identity& identity, std
   publish_file(path, content.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
+bool is_silent() {
+  return is_true(lookup(process_environment(), "WANDB_SILENT").value_or(""));
+}
+
 struct NewFile {
   fs::path path;
   RankDatabase database;
 };
 
 // The next free number, created exclusively: an earlier file is never opened for writing.
-NewFile create_rank_file(const fs::path& folder, const Identity& identity, std::int64_t start_time_ns) {
+NewFile create_rank_file(const fs::path& folder, const Identity& identity, std::int64_t start_time_ns,
+                         const Durability& durability) {
   for (int number = 0;; ++number) {
     fs::path path = folder / rank_file_name(identity.rank, number);
     std::error_code error;
     if (fs::exists(path, error)) continue;
     try {
-      auto database = RankDatabase::create(path, identity, start_time_ns);
+      auto database = RankDatabase::create(path, identity, start_time_ns, durability);
       return {std::move(path), std::move(database)};
     } catch (const Error& failure) {
       if (failure.code() != ErrorCode::kBusy || !fs::exists(path, error)) throw;
@@ -113,29 +122,42 @@ std::int64_t first_step(const Settings& settings, const LaunchChoice& choice, co
   return step_after_earlier_files(own.parent_path(), settings.place.rank, own);
 }
 
-TailQueue::Files tail_files(const fs::path& path, const Identity& identity) {
-  const auto forced = lookup(process_environment(), "RANKLOG_TAIL");
-  return {path, encode_tail_header(identity.launch_token, identity.rank),
-          choose_tail_mode(path.parent_path(), forced).mode};
+double random_fraction() {
+  std::random_device random;
+  return static_cast<double>(random() - std::random_device::min()) /
+         static_cast<double>(std::random_device::max() - std::random_device::min());
 }
 
-Sealer::Settings sealer_settings(const Options& options, const fs::path& path) {
+Sealer::Settings sealer_settings(const WriteMode& mode, const Options& options, const fs::path& path) {
   Sealer::Settings result;
   result.rank_file = path;
   result.chunk_rows = std::max<std::size_t>(options.chunk_rows, 1);
-  result.sync_interval = std::max(options.sync_interval, std::chrono::milliseconds(1));
-  result.seal_interval = options.seal_interval;
-  result.silent = is_true(lookup(process_environment(), "WANDB_SILENT").value_or(""));
+  result.sync_interval = mode.sync_interval;
+  result.seal_interval = mode.seal_interval;
+  result.heartbeat = mode.heartbeat;
+  result.silent = is_silent();
   return result;
 }
 
-void start_core(OpenLog& log, const Settings& settings, const LaunchChoice& choice, RankDatabase database) {
+// One line a node, for all of its ranks have it.
+void tell_fallback(const OpenLog& log, const Durability& wanted, const Durability& found) {
+  const bool as_wanted = wanted.journal == found.journal && wanted.locks == found.locks;
+  if (as_wanted || is_silent() || log.identity.local_rank != 0) return;
+  std::fprintf(stderr, "ranklog: %s (%s): journal_mode=%s%s instead of %s, which is slower and as safe: %s\n",
+               log.path.c_str(), found.file_system.c_str(), std::string(to_string(found.journal)).c_str(),
+               found.locks ? "" : " without locks", std::string(to_string(wanted.journal)).c_str(),
+               found.reason.c_str());
+}
+
+void start_core(OpenLog& log, const Settings& settings, const WriteMode& mode, const LaunchChoice& choice,
+                RankDatabase database) {
   const Options& options = settings.options;
   const Recorder::Limits limits{std::max<std::size_t>(options.queue_bytes, 1), options.when_full,
                                 options.strict};
-  log.core = std::make_shared<Core>(limits, first_step(settings, choice, log.path),
-                                    tail_files(log.path, log.identity), sealer_settings(options, log.path),
-                                    std::move(database));
+  TailQueue::Files files{log.path, encode_tail_header(log.identity.launch_token, log.identity.rank),
+                         mode.tail};
+  log.core = std::make_shared<Core>(limits, first_step(settings, choice, log.path), std::move(files),
+                                    sealer_settings(mode, options, log.path), std::move(database));
   log.core->folder = log.folder;
   sync_folder(log.folder);
 }
@@ -146,10 +168,13 @@ OpenLog create_log(const Settings& settings, const LaunchChoice& choice, const f
   log.identity = make_identity(settings, choice);
   log.folder = folder;
   write_experiment_file(log.folder, log.identity, start_time_ns);
-  auto file = create_rank_file(log.folder, log.identity, start_time_ns);
+  const auto mode = choose_write_mode(log.folder, settings.options, process_environment(), random_fraction());
+  const auto durability = durability_of(mode);
+  auto file = create_rank_file(log.folder, log.identity, start_time_ns, durability);
   log.path = file.path;
+  tell_fallback(log, durability, file.database.durability());
   try {
-    start_core(log, settings, choice, std::move(file.database));
+    start_core(log, settings, mode, choice, std::move(file.database));
   } catch (...) {
     discard(log);
     throw;
@@ -168,6 +193,7 @@ void require_possible_step(const Options& options) {
 
 OpenLog open_log(const Settings& settings) {
   require_possible_step(settings.options);
+  const FileSizeSignalBlocked no_signal;
   const auto choice = choose_launch(settings);
   const fs::path folder = folder_of(settings, choice);
   create_folders(folder);

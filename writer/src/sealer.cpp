@@ -22,8 +22,6 @@ constexpr milliseconds kLongestBackoff{5000};
 constexpr milliseconds kEndPatience{3000};
 // Merging is a nicety: a process that wants to end is not held up by it for longer.
 constexpr milliseconds kMergePatience{2000};
-// Readers elsewhere take a file that has not changed for ten minutes for a dead one's.
-constexpr std::chrono::seconds kHeartbeat{60};
 constexpr std::chrono::seconds kReportInterval{60};
 // In one transaction at most.
 constexpr std::uint64_t kMostChunks = 64;
@@ -150,7 +148,7 @@ void Sealer::step() {
 
 // Tells readers on other nodes that this process lives, though it has nothing to say.
 void Sealer::beat(SteadyTime now) {
-  if (batch_ || now < last_commit_ + kHeartbeat) return;
+  if (batch_ || now < last_commit_ + settings_.heartbeat) return;
   SealBatch nothing;
   nothing.watermark = watermark_;
   nothing.dropped_rows = recorder_.dropped_rows();

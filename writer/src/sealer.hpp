@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "file_system.hpp"
 #include "ranklog/schema/rank_database.hpp"
 #include "recorder.hpp"
 
@@ -27,6 +28,8 @@ class Sealer {
     std::size_t chunk_rows = 4096;
     std::chrono::milliseconds sync_interval{1000};
     std::chrono::milliseconds seal_interval{30000};
+    // Readers elsewhere take a file that has not changed for ten minutes for a dead one's.
+    std::chrono::milliseconds heartbeat{60000};
     bool silent = false;  // nothing on stderr
   };
 

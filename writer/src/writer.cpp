@@ -13,6 +13,7 @@
 #include "open_log.hpp"
 #include "probes.hpp"
 #include "settings.hpp"
+#include "signals.hpp"
 #include "writer_impl.hpp"
 
 namespace ranklog {
@@ -100,6 +101,7 @@ Writer Writer::open(Options options) {
   const auto probes = resolve_probes(settings, environment);
   auto log = open_log(settings);
   try {
+    const SignalsBlocked not_in_the_thread;
     impl->thread = std::jthread([core = log.core] { core->sealer.run(); });
   } catch (const std::system_error& error) {
     discard(log);

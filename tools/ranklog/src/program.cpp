@@ -111,8 +111,9 @@ int parse_and_run(Program& program, int argc, const char* const* argv) {
 }  // namespace
 
 const std::vector<Command>& all_commands() {
-  static const std::vector<Command> commands{ls_command(),    query_command(),   plot_command(),
-                                             check_command(), compact_command(), snapshot_command()};
+  static const std::vector<Command> commands{ls_command(),      show_command(),  query_command(),
+                                             plot_command(),    check_command(), compact_command(),
+                                             snapshot_command()};
   return commands;
 }
 

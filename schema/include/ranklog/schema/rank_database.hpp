@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ranklog/schema/durability.hpp"
 #include "ranklog/schema/identity.hpp"
 #include "ranklog/schema/key_path.hpp"
 #include "ranklog/schema/operation.hpp"
@@ -33,12 +34,17 @@ struct SealBatch {
 // SQLite's reason; kBusy); a failed commit leaves the file as it was before, and may be tried again.
 class RankDatabase {
  public:
-  // Creates the file exclusively; throws Error (kBusy) if it exists.
+  // Creates the file exclusively; throws Error (kBusy) if it exists. Where WAL, shared memory or locks are
+  // refused, or a lock call hangs (for 10 s, by then in a thread of its own), the file is written without
+  // them.
   static RankDatabase create(const std::filesystem::path& path, const Identity& identity,
-                             std::int64_t start_time_ns);
+                             std::int64_t start_time_ns, const Durability& wanted = {});
   RankDatabase(RankDatabase&&) noexcept;
   RankDatabase& operator=(RankDatabase&&) noexcept;
   ~RankDatabase();  // closes; the file stays readable as "not ended"
+
+  // What has come of `wanted`; stands in the file, too.
+  [[nodiscard]] const Durability& durability() const noexcept;
 
   void commit(const SealBatch& batch);
   // Makes one chunk of several that are small and have the same stream and keys, as far as that goes by

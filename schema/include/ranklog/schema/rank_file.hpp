@@ -29,10 +29,8 @@ struct FileInfo {
   std::uint64_t dropped_rows = 0;
   std::optional<std::int64_t> last_step;    // greatest step of the history
   std::optional<std::int64_t> rewind_step;  // the smallest step that the rank was rewound to
-  // JSON object: "journal_mode", "synchronous", "tail", "file_system", "reason". How safe commits are and
-  // why.
-  std::string durability = "{}";
-  std::uint64_t stored_bytes = 0;  // database, WAL and tail
+  std::string durability = "{}";            // JSON object (durability.hpp)
+  std::uint64_t stored_bytes = 0;           // database, WAL and tail
 };
 
 // A part of a file that could not be read. The rest is still there.

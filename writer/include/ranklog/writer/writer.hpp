@@ -67,11 +67,18 @@ struct Options {
   bool disabled = false;  // WANDB_MODE=disabled: every call is a no-op
   bool strict = false;    // log() refuses a step below the last one
 
-  // Power loss costs at most what was logged within this time.
-  std::chrono::milliseconds sync_interval{1000};
-  // Rows are sealed into a chunk when there are this many, or when the oldest is this old.
+  // How the file is written, where the choice by file system will not do: RANKLOG_JOURNAL (wal, persist,
+  // truncate, delete) and RANKLOG_TAIL (mapped, append). WAL is given up where it does not work. Where the
+  // file system is taken for what it is not, RANKLOG_FILE_SYSTEM (ext4, nfs, lustre ...) corrects all.
+  std::string journal, tail;
+
+  // Power loss costs at most what was logged within this time. Empty: 1 s on local disks; on file systems
+  // that machines share 5 to 10 s, another time for each rank.
+  std::optional<std::chrono::milliseconds> sync_interval;
+  // Rows are sealed into a chunk when there are this many, or when the oldest is this old. Empty: 30 s; on
+  // shared file systems 4 to 8 minutes. Until then they are in the tail, and as safe there.
   std::size_t chunk_rows = 4096;
-  std::chrono::milliseconds seal_interval{30000};
+  std::optional<std::chrono::milliseconds> seal_interval;
   // Encoded rows that wait for the background thread take at most this; then `when_full` says what happens.
   std::size_t queue_bytes = std::size_t{64} << 20;
   WhenFull when_full = WhenFull::kBlock;

@@ -21,6 +21,7 @@ struct Command {
 };
 
 [[nodiscard]] Command ls_command();
+[[nodiscard]] Command show_command();
 [[nodiscard]] Command query_command();
 [[nodiscard]] Command plot_command();
 [[nodiscard]] Command check_command();

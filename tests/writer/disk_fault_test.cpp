@@ -1,0 +1,228 @@
+// A disk that refuses, or takes its time: training goes on, and the log tells the truth.
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <thread>
+#include <tuple>
+
+#include "filler.hpp"
+#include "helpers.hpp"
+#include "support/faulty_disk.hpp"
+
+namespace ranklog {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+using test::FaultyDisk;
+using test::Filler;
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class DiskFaultTest : public ::testing::Test {
+ protected:
+  DiskFaultTest() { folder_ = std::filesystem::canonical(dir_.path()); }
+
+  const test::ScopedEnvironment environment_{{}};
+  const test::TempDir dir_;
+  std::filesystem::path folder_;
+};
+
+using Fault = std::tuple<int, const char*>;
+class FailingDisk : public DiskFaultTest, public ::testing::WithParamInterface<Fault> {};
+
+TEST_P(FailingDisk, TrainingGoesOnAndEveryKeptRowIsWrittenWhenTheDiskIsWellAgain) {
+  const auto [error, tail] = GetParam();
+  FaultyDisk disk(folder_);
+  auto options = test::small_options(folder_);
+  options.tail = tail;
+  ::testing::internal::CaptureStderr();
+  auto log = Writer::open(options);
+  Filler filler(log);
+  EXPECT_EQ(filler.log_one(), LogStatus::kOk);
+  disk.fail_all(error);
+  ASSERT_TRUE(filler.log_until(LogStatus::kDropped)) << "the queue never filled";
+  const auto start = steady_clock::now();
+  const auto told = log.flush(3s);
+  EXPECT_LT(steady_clock::now() - start, 5s);
+  EXPECT_FALSE(told.durable);
+  EXPECT_EQ(told.dropped_rows, filler.dropped());
+  EXPECT_TRUE(holds(told.message, errno_text(error))) << told.message;
+  EXPECT_GT(disk.failed, 0);
+
+  disk.recover();
+  ASSERT_TRUE(filler.log_until(LogStatus::kOk, 20ms)) << "did not recover";
+  for (int i = 0; i < 10; ++i) filler.log_one();
+  const auto outcome = log.finish(EndState::kFinished, 0, 20s);
+  const auto printed = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'), 1) << printed;
+  EXPECT_EQ(outcome.dropped_rows, filler.dropped());
+  EXPECT_EQ(test::integrity_check(log.path()), "ok");
+  EXPECT_EQ(test::read_numbers(log.path(), "i"), filler.kept());
+  EXPECT_EQ(RankFile::open(log.path()).info().dropped_rows, filler.dropped());
+  EXPECT_EQ(test::rows_in_drop_events(log.path()), filler.dropped());
+}
+
+TEST_P(FailingDisk, FinishReturnsInTimeAndSaysWhatIsLost) {
+  const auto [error, tail] = GetParam();
+  FaultyDisk disk(folder_);
+  auto options = test::small_options(folder_);
+  options.tail = tail;
+  std::vector<std::int64_t> safe;
+  {
+    auto log = Writer::open(options);
+    Filler filler(log);
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(filler.log_one(), LogStatus::kOk);
+    EXPECT_TRUE(log.flush(10s).durable);
+    safe = filler.safe();
+    disk.fail_all(error);
+    ASSERT_TRUE(filler.log_until(LogStatus::kDropped));
+    const auto start = steady_clock::now();
+    const auto outcome = log.finish(EndState::kFinished, 0, 20s);
+    EXPECT_LT(steady_clock::now() - start, 5s);
+    EXPECT_FALSE(outcome.durable);
+    EXPECT_GE(outcome.dropped_rows, filler.dropped());
+    EXPECT_TRUE(holds(outcome.message, errno_text(error))) << outcome.message;
+  }
+  disk.recover();
+  const auto path = folder_ / "project" / "job" / "rank-00000.db";
+  EXPECT_EQ(test::integrity_check(path), "ok");
+  const auto found = test::read_numbers(path, "i");
+  EXPECT_TRUE(std::includes(found.begin(), found.end(), safe.begin(), safe.end()));
+  EXPECT_FALSE(RankFile::open(path).info().end_time_ns);
+}
+
+std::string name_of(const ::testing::TestParamInfo<Fault>& info) {
+  const auto [error, tail] = info.param;
+  const char* name = error == ENOSPC   ? "Full"
+                     : error == EDQUOT ? "Quota"
+                     : error == EIO    ? "Broken"
+                                       : "ReadOnly";
+  return std::string(name) + (std::string(tail) == "mapped" ? "Mapped" : "Append");
+}
+
+INSTANTIATE_TEST_SUITE_P(Errors, FailingDisk,
+                         ::testing::Combine(::testing::Values(ENOSPC, EDQUOT, EIO, EROFS),
+                                            ::testing::Values("mapped", "append")),
+                         name_of);
+
+// One call in many fails, now here and now there.
+TEST_F(DiskFaultTest, FaultsThatPassLeaveNoTrace) {
+  FaultyDisk disk(folder_);
+  auto options = test::small_options(folder_);
+  options.queue_bytes = std::size_t{8} << 20;
+  auto log = Writer::open(options);
+  std::vector<std::int64_t> kept;
+  for (int round = 0; round < 30; ++round) {
+    disk.passes = round;
+    disk.fail_all(round % 2 == 0 ? ENOSPC : EIO);
+    for (int i = 0; i < 50; ++i) {
+      const auto number = static_cast<std::int64_t>(kept.size());
+      const auto status = log.log(number, {{"i", number}});
+      ASSERT_TRUE(status == LogStatus::kOk || status == LogStatus::kInMemory);
+      kept.push_back(number);
+    }
+    std::this_thread::sleep_for(20ms);
+    disk.recover();
+    if (round % 5 == 0) {
+      EXPECT_TRUE(log.flush(20s).durable);
+    }
+  }
+  EXPECT_TRUE(log.finish(EndState::kFinished, 0, 20s).durable);
+  EXPECT_EQ(test::integrity_check(log.path()), "ok");
+  EXPECT_EQ(test::read_numbers(log.path(), "i"), kept);
+}
+
+TEST_F(DiskFaultTest, AFolderThatIsRemovedIsToldOfAndEndsInTime) {
+  auto options = test::small_options(folder_);
+  auto log = Writer::open(options);
+  Filler filler(log);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(filler.log_one(), LogStatus::kOk);
+  std::filesystem::remove_all(log.folder());
+  const auto end = steady_clock::now() + 1s;
+  while (steady_clock::now() < end) {
+    filler.log_one();
+    std::this_thread::sleep_for(1ms);
+  }
+  const auto start = steady_clock::now();
+  const auto outcome = log.finish(EndState::kFinished, 0, 20s);
+  EXPECT_LT(steady_clock::now() - start, 5s);
+  EXPECT_FALSE(outcome.durable) << "nobody will ever find these rows";
+  EXPECT_TRUE(holds(outcome.message, "removed") || holds(outcome.message, "No such file")) << outcome.message;
+}
+
+TEST_F(DiskFaultTest, WantOfSpaceComesWithTheFactsThatDfWouldTell) {
+  FaultyDisk disk(folder_);
+  disk.create_error = ENOSPC;
+  try {
+    (void)Writer::open(test::options_in(folder_));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_TRUE(holds(error.what(), "No space left on device")) << error.what();
+    EXPECT_TRUE(holds(error.what(), "free on the file system of")) << error.what();
+  }
+  disk.create_error = EDQUOT;
+  try {
+    (void)Writer::open(test::options_in(folder_));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_TRUE(holds(error.what(), "quota")) << error.what();
+    EXPECT_TRUE(holds(error.what(), "the file system itself has")) << error.what();
+  }
+}
+
+// SIGXFSZ ends a process that does not ask for anything else.
+TEST_F(DiskFaultTest, ALimitOnFileSizesDoesNotEndTheProcess) {
+  for (const char* tail : {"mapped", "append"}) {
+    test::Child child([&] {
+      std::signal(SIGXFSZ, SIG_DFL);
+      auto options = test::small_options(folder_);
+      options.experiment = tail;
+      options.tail = tail;
+      const rlimit limit{std::size_t{256} << 10, RLIM_INFINITY};
+      if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
+      auto log = Writer::open(options);
+      Filler filler(log);
+      if (!filler.log_until(LogStatus::kDropped)) return 2;
+      const auto outcome = log.finish(EndState::kFinished, 0, 10s);
+      return !outcome.durable && holds(outcome.message, "File too large") ? 0 : 3;
+    });
+    EXPECT_EQ(child.wait(), 0) << tail;
+  }
+}
+
+TEST_F(DiskFaultTest, SlowSyncsAreNotWaitedFor) {
+  FaultyDisk disk(folder_);
+  auto options = test::options_in(folder_);
+  options.sync_interval = 10ms;
+  options.seal_interval = 200ms;
+  auto log = Writer::open(options);
+  const auto slow_calls_in = [&](std::chrono::seconds time) {
+    int slow = 0;
+    const auto end = steady_clock::now() + time;
+    for (auto before = steady_clock::now(); before < end; before = steady_clock::now()) {
+      EXPECT_EQ(log.log(0, {{"a", 1.0}, {"b", 2}}), LogStatus::kOk);
+      if (steady_clock::now() - before > 400ms) ++slow;
+      std::this_thread::sleep_for(200us);
+    }
+    return slow;
+  };
+  disk.sync_ms = 500;
+  const int before = disk.syncs;
+  // A machine under load may stop the caller once; waiting for the disk would stop it for each sync.
+  EXPECT_LE(slow_calls_in(4s), 1);
+  EXPECT_GE(disk.syncs - before, 4) << "nothing was synced meanwhile";
+  disk.sync_ms = 0;
+  EXPECT_TRUE(log.finish(EndState::kFinished, 0, 30s).durable);
+}
+
+}  // namespace
+}  // namespace ranklog
