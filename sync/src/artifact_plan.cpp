@@ -124,6 +124,10 @@ std::vector<PlannedArtifact> plan_artifacts(const Experiment& experiment) {
 void check_files(const PlannedArtifact& artifact) {
   constexpr std::uint64_t kLargestPut = std::uint64_t{5} << 30;
   for (const PlannedArtifactFile& entry : artifact.files) {
+    if (!entry.file.reference.empty()) {
+      throw Error(ErrorCode::kServer, short_name(artifact) + " refers to " + entry.file.reference +
+                                          ", and wandb-sync does not upload references yet");
+    }
     const std::string what = short_name(artifact) + ": " + entry.path.string();
     std::error_code failed;
     const std::uint64_t size = fs::file_size(entry.path, failed);

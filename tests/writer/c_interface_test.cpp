@@ -151,6 +151,44 @@ TEST_F(CInterfaceTest, BadCallsAreRejectedAndTheRestGoesOn) {
   ranklog_close(log);
 }
 
+TEST_F(CInterfaceTest, FilesReferencesAndRegisteredKeysHaveACall) {
+  ranklog_writer* log = open();
+  const uint32_t keys[] = {ranklog_key(log, "a"), ranklog_key(log, "b")};
+  const double values[] = {1, 2, 3};
+  EXPECT_EQ(ranklog_log_f64(log, 5, keys, values, 2), RANKLOG_OK);
+  const uint32_t unknown = 77;
+  EXPECT_EQ(ranklog_log_f64(log, 6, &unknown, values, 1), RANKLOG_REJECTED);
+  EXPECT_EQ(ranklog_log_histogram(log, 6, "h", values, values, 2), RANKLOG_OK);
+  EXPECT_EQ(ranklog_log_histogram(log, 6, "h", values, values, 0), RANKLOG_REJECTED);
+  EXPECT_EQ(ranklog_rewind(log, 6), RANKLOG_OK);
+  test::write_file(dir_ / "x.png", "picture");
+  const std::string path = dir_ / "x.png";
+  const char* const paths[] = {path.c_str()};
+  EXPECT_EQ(ranklog_log_media(log, 7, "picture", RANKLOG_IMAGE, paths, nullptr, 1, nullptr, &error_), 0)
+      << error_.message;
+  EXPECT_EQ(ranklog_log_media(log, 7, "picture", RANKLOG_IMAGE, paths, nullptr, 0, nullptr, &error_), -1);
+  EXPECT_EQ(ranklog_save_file(log, path.c_str(), nullptr, RANKLOG_LINK, &error_), 0) << error_.message;
+  EXPECT_EQ(ranklog_save_file(log, (dir_ / "nowhere").c_str(), nullptr, RANKLOG_COPY, &error_), -1);
+  EXPECT_EQ(ranklog_use_artifact(log, "e/p/base:v1", "model"), RANKLOG_OK);
+  EXPECT_EQ(ranklog_link_artifact(log, "data", "e/registry/data", "best,production"), RANKLOG_OK);
+  ranklog_artifact* artifact = ranklog_artifact_new(log, "data", "dataset");
+  ranklog_artifact_add_reference(artifact, "s3://bucket/x", "x", 9, nullptr);
+  ranklog_artifact_link_file(artifact, path.c_str(), nullptr);
+  ranklog_artifact_ttl(artifact, 60);
+  EXPECT_EQ(ranklog_artifact_commit(artifact, &error_), 0) << error_.message;
+  EXPECT_EQ(ranklog_finish(log, RANKLOG_FINISHED, 0, nullptr), 1);
+  const auto file = RankFile::open(ranklog_path(log));
+  ranklog_close(log);
+  EXPECT_EQ(file.info().rows, 3u);
+  EXPECT_EQ(file.files().size(), 2u);
+  ASSERT_EQ(file.artifacts().size(), 1u);
+  EXPECT_EQ(file.artifacts()[0].ttl_seconds, 60);
+  EXPECT_EQ(file.artifacts()[0].files.size(), 2u);
+  ASSERT_EQ(file.events().size(), 3u);
+  EXPECT_EQ(file.events()[2].json,
+            R"({"artifact":"data","target":"e/registry/data","aliases":["best","production"]})");
+}
+
 TEST_F(CInterfaceTest, WithoutAWriterEveryCallIsHarmless) {
   const ranklog_field fine = ranklog_f64("loss", 1);
   EXPECT_EQ(ranklog_log(nullptr, 0, &fine, 1), RANKLOG_CLOSED);

@@ -121,6 +121,15 @@ ranklog_status ranklog_log(ranklog_writer* writer, int64_t step, const ranklog_f
 /* At the step after the greatest one logged. */
 ranklog_status ranklog_log_next(ranklog_writer* writer, const ranklog_field* fields, size_t count);
 ranklog_status ranklog_log_json(ranklog_writer* writer, int64_t step, const char* object);
+/* A key looked up once, for calls that shall not look it up again; of this writer only. */
+uint32_t ranklog_key(ranklog_writer* writer, const char* name);
+ranklog_status ranklog_log_f64(ranklog_writer* writer, int64_t step, const uint32_t* keys,
+                               const double* values, size_t count);
+/* `edges` are one more than `counts`, of which there are at most 512. */
+ranklog_status ranklog_log_histogram(ranklog_writer* writer, int64_t step, const char* key,
+                                     const double* edges, const double* counts, size_t count);
+/* What follows replaces everything of this rank from that step on. */
+ranklog_status ranklog_rewind(ranklog_writer* writer, int64_t step);
 ranklog_status ranklog_config(ranklog_writer* writer, const ranklog_field* entries, size_t count);
 ranklog_status ranklog_config_json(ranklog_writer* writer, const char* object);
 ranklog_status ranklog_summary(ranklog_writer* writer, const ranklog_field* entries, size_t count);
@@ -131,10 +140,44 @@ ranklog_status ranklog_define_metric(ranklog_writer* writer, const char* name, c
 /* `step` below 0: none. `json_object` NULL: an empty one. */
 ranklog_status ranklog_event(ranklog_writer* writer, const char* kind, const char* json_object, int64_t step);
 
+typedef enum ranklog_media_kind {
+  RANKLOG_IMAGE = 0,
+  RANKLOG_AUDIO = 1,
+  RANKLOG_VIDEO = 2,
+  RANKLOG_HTML = 3,
+  RANKLOG_TABLE = 4,
+  RANKLOG_OBJECT3D = 5,
+  RANKLOG_MOLECULE = 6,
+  RANKLOG_PLOTLY = 7
+} ranklog_media_kind;
+
+/* How a file outside the experiment's folder comes into it: its blocks shared or copied; or linked, for one
+ * that is never changed in place. */
+typedef enum ranklog_capture { RANKLOG_COPY = 0, RANKLOG_LINK = 1 } ranklog_capture;
+
+/* Files are captured before these return, and recorded once ranklog_flush() or _finish() has. 0; or -1, and
+ * `error` (may be NULL) says why. `captions` may be NULL, `json_object` too: what W&B shows of the kind. */
+int ranklog_log_media(ranklog_writer* writer, int64_t step, const char* key, ranklog_media_kind kind,
+                      const char* const* paths, const char* const* captions, size_t count,
+                      const char* json_object, ranklog_error* error);
+int ranklog_save_file(ranklog_writer* writer, const char* path, const char* name, ranklog_capture capture,
+                      ranklog_error* error);
+/* "entity/project/name:alias", made elsewhere and used by this run. */
+ranklog_status ranklog_use_artifact(ranklog_writer* writer, const char* artifact, const char* type);
+/* `aliases`: separated by commas, or NULL. */
+ranklog_status ranklog_link_artifact(ranklog_writer* writer, const char* name, const char* target,
+                                     const char* aliases);
+
 /* Collects one artifact version; NULL only without memory. Ends with ranklog_artifact_commit() or _discard().
  */
 ranklog_artifact* ranklog_artifact_new(ranklog_writer* writer, const char* name, const char* type);
 void ranklog_artifact_add_file(ranklog_artifact* artifact, const char* path, const char* name_in_artifact);
+void ranklog_artifact_link_file(ranklog_artifact* artifact, const char* path, const char* name_in_artifact);
+/* Something that stays where it is. `json_object` NULL: nothing is known of it. */
+void ranklog_artifact_add_reference(ranklog_artifact* artifact, const char* url, const char* name_in_artifact,
+                                    uint64_t size, const char* json_object);
+/* How long W&B keeps the version; 0: for ever. */
+void ranklog_artifact_ttl(ranklog_artifact* artifact, int64_t seconds);
 void ranklog_artifact_alias(ranklog_artifact* artifact, const char* alias);
 void ranklog_artifact_tag(ranklog_artifact* artifact, const char* tag);
 void ranklog_artifact_description(ranklog_artifact* artifact, const char* text);

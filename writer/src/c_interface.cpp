@@ -34,6 +34,10 @@ static_assert(static_cast<int>(EndState::kFinished) == RANKLOG_FINISHED &&
               static_cast<int>(EndState::kFailed) == RANKLOG_FAILED &&
               static_cast<int>(EndState::kPreempted) == RANKLOG_PREEMPTED);
 
+static_assert(static_cast<int>(MediaKind::kImage) == RANKLOG_IMAGE &&
+              static_cast<int>(MediaKind::kPlotly) == RANKLOG_PLOTLY &&
+              static_cast<int>(Capture::kLink) == RANKLOG_LINK);
+
 std::string text_of(const char* text) {
   return text != nullptr ? text : "";
 }
@@ -115,6 +119,19 @@ ValueView value_of(const ranklog_field& field) {
       break;
   }
   return nullptr;
+}
+
+// The same for calls that may be refused with a reason; 0 or -1.
+template <class Call>
+int done_by(const ranklog_writer* writer, ranklog_error* error, Call call) noexcept {
+  const bool done = guarded(error, [&] {
+    if (writer == nullptr) throw Error(ErrorCode::kUsage, "there is no writer (NULL)");
+    const LogStatus status = call();
+    if (status == LogStatus::kOk || status == LogStatus::kDisabled) return;
+    throw Error(ErrorCode::kUsage,
+                status == LogStatus::kClosed ? "the log has been finished" : "the step is below 0");
+  });
+  return done ? 0 : -1;
 }
 
 // Calls with the fields as C++ has them; one vector a thread, for log() must not allocate each time.
@@ -287,6 +304,59 @@ ranklog_status ranklog_log_next(ranklog_writer* writer, const ranklog_field* fie
 ranklog_status ranklog_log_json(ranklog_writer* writer, int64_t step, const char* object) {
   return status_of(writer, [&] { return writer->writer.log_json(step, text_of(object)); });
 }
+uint32_t ranklog_key(ranklog_writer* writer, const char* name) {
+  return writer != nullptr && name != nullptr ? writer->writer.key(name).id : Key{}.id;
+}
+ranklog_status ranklog_log_f64(ranklog_writer* writer, int64_t step, const uint32_t* keys,
+                               const double* values, size_t count) {
+  return status_of(writer, [&] {
+    thread_local std::vector<KeyedField> fields;
+    fields.clear();
+    for (size_t i = 0; i < count; ++i) fields.push_back({Key{keys[i]}, values[i]});
+    return writer->writer.log(step, std::span<const KeyedField>(fields));
+  });
+}
+ranklog_status ranklog_log_histogram(ranklog_writer* writer, int64_t step, const char* key,
+                                     const double* edges, const double* counts, size_t count) {
+  return status_of(writer, [&] {
+    if (key == nullptr || count == 0) return LogStatus::kRejected;
+    try {
+      return writer->writer.log_histogram(step, key, {edges, count + 1}, {counts, count});
+    } catch (const Error&) {
+      return LogStatus::kRejected;
+    }
+  });
+}
+ranklog_status ranklog_rewind(ranklog_writer* writer, int64_t step) {
+  return status_of(writer, [&] { return writer->writer.rewind(step); });
+}
+int ranklog_log_media(ranklog_writer* writer, int64_t step, const char* key, ranklog_media_kind kind,
+                      const char* const* paths, const char* const* captions, size_t count,
+                      const char* json_object, ranklog_error* error) {
+  return done_by(writer, error, [&] {
+    Media media;
+    media.kind = static_cast<MediaKind>(kind);
+    for (size_t i = 0; i < count; ++i) {
+      media.files.push_back({text_of(paths[i]), captions != nullptr ? text_of(captions[i]) : ""});
+    }
+    if (json_object != nullptr) media.json = json_object;
+    return writer->writer.log_media(step, text_of(key), media);
+  });
+}
+int ranklog_save_file(ranklog_writer* writer, const char* path, const char* name, ranklog_capture capture,
+                      ranklog_error* error) {
+  return done_by(writer, error, [&] {
+    return writer->writer.save_file(text_of(path), text_of(name), static_cast<Capture>(capture));
+  });
+}
+ranklog_status ranklog_use_artifact(ranklog_writer* writer, const char* artifact, const char* type) {
+  return status_of(writer, [&] { return writer->writer.use_artifact(text_of(artifact), text_of(type)); });
+}
+ranklog_status ranklog_link_artifact(ranklog_writer* writer, const char* name, const char* target,
+                                     const char* aliases) {
+  return status_of(
+      writer, [&] { return writer->writer.link_artifact(text_of(name), text_of(target), split(aliases)); });
+}
 ranklog_status ranklog_config(ranklog_writer* writer, const ranklog_field* entries, size_t count) {
   return with_fields(writer, entries, count, [&](auto all) { return writer->writer.config(all); });
 }
@@ -328,6 +398,21 @@ ranklog_artifact* ranklog_artifact_new(ranklog_writer* writer, const char* name,
 void ranklog_artifact_add_file(ranklog_artifact* artifact, const char* path, const char* name_in_artifact) {
   add(artifact,
       [&](ArtifactBuilder& builder) { builder.add_file(text_of(path), text_of(name_in_artifact)); });
+}
+void ranklog_artifact_link_file(ranklog_artifact* artifact, const char* path, const char* name_in_artifact) {
+  add(artifact, [&](ArtifactBuilder& builder) {
+    builder.add_file(text_of(path), text_of(name_in_artifact), Capture::kLink);
+  });
+}
+void ranklog_artifact_add_reference(ranklog_artifact* artifact, const char* url, const char* name_in_artifact,
+                                    uint64_t size, const char* json_object) {
+  add(artifact, [&](ArtifactBuilder& builder) {
+    builder.add_reference(text_of(url), text_of(name_in_artifact), size,
+                          json_object != nullptr ? json_object : "{}");
+  });
+}
+void ranklog_artifact_ttl(ranklog_artifact* artifact, int64_t seconds) {
+  add(artifact, [&](ArtifactBuilder& builder) { builder.ttl(std::chrono::seconds(seconds)); });
 }
 void ranklog_artifact_alias(ranklog_artifact* artifact, const char* alias) {
   add(artifact, [&](ArtifactBuilder& builder) { builder.alias(text_of(alias)); });
