@@ -124,7 +124,7 @@ bool is_wanted(KeyId key, Keys keys) {
 
 bool is_described_by(const RowGroup& group, const RowGroupInfo& info, Keys keys = {}) {
   auto described = info.series | std::views::transform(&SeriesStats::key) |
-                         std::views::filter([&](KeyId key) { return is_wanted(key, keys); });
+                   std::views::filter([&](KeyId key) { return is_wanted(key, keys); });
   return group.stream == info.stream && std::ranges::equal(group.columns, described, {}, &Column::key);
 }
 
