@@ -134,10 +134,10 @@ class GroupEncoder {
     NumberChoice choice;
     if (packing_ == Packing::kSeparate) {
       const auto known = memory_.choices_.find(series);
-      if (known != memory_.choices_.end()) choice = {known->second.code, known->second.decimals, true};
+      if (known != memory_.choices_.end()) choice = {known->second.code, known->second.parameter, true};
     }
     append_numbers(body_, words, kind, packing_, choice);
-    if (packing_ == Packing::kSeparate) memory_.choices_[series] = {choice.code, choice.decimals};
+    if (packing_ == Packing::kSeparate) memory_.choices_[series] = {choice.code, choice.parameter};
   }
 
   const RowGroup& group_;

@@ -116,7 +116,7 @@ Compaction merge_small_chunks(Connection& connection, std::chrono::steady_clock:
 }
 
 void reclaim_space(Connection& connection) {
-  constexpr std::int64_t kMostPages = 65'536;  // 64 MiB: a second's work
+  constexpr std::int64_t kMostPages = 131'072;  // 64 MiB: a second's work
   const std::int64_t pages = connection.query_integer("PRAGMA page_count");
   const std::int64_t unused = connection.query_integer("PRAGMA freelist_count");
   if (unused > pages / 16 && pages <= kMostPages) connection.execute("VACUUM");

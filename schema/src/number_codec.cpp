@@ -18,6 +18,7 @@ enum class View : std::uint8_t {
   kFloat32 = 1,     // every float64 is exactly a float32: its bits
   kDecimal = 2,     // every float64 is exactly m / 10^k: the integers m
   kDictionary = 3,  // indices of the distinct words
+  kShifted = 4,     // the lowest t bits of every float64 are 0: the others
 };
 enum class Prediction : std::uint8_t {
   kNone = 0,
@@ -26,11 +27,13 @@ enum class Prediction : std::uint8_t {
   kXor = 5,      // with the word before
   kAverage = 6,  // difference to a moving average
 };
-constexpr std::size_t kViews = 4;
+constexpr std::size_t kViews = 5;
 constexpr std::size_t kPredictions = 7;
 constexpr unsigned kAverageShift = 3;  // a new value counts for 1/8
 
 constexpr std::size_t kMaxDictionary = 256;
+constexpr unsigned kMaxShift = 63;
+constexpr unsigned kLeastShift = 4;  // fewer gain nothing
 constexpr std::uint64_t kMaxDecimal = std::uint64_t{1} << 53;
 // 10^22 is the greatest power of ten that a float64 holds exactly.
 constexpr std::array<double, 23> kPowersOfTen{1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -39,6 +42,9 @@ constexpr std::array<double, 23> kPowersOfTen{1e0,  1e1,  1e2,  1e3,  1e4,  1e5,
 
 constexpr std::uint8_t code_of(View view, Prediction prediction) {
   return static_cast<std::uint8_t>(static_cast<unsigned>(view) + 8 * static_cast<unsigned>(prediction));
+}
+constexpr bool has_parameter(View view) {
+  return view == View::kDecimal || view == View::kShifted;
 }
 constexpr View view_of(std::uint8_t code) {
   return static_cast<View>(code & 7);
@@ -58,27 +64,30 @@ constexpr std::size_t order_of(Prediction prediction) {
 
 // --- Views
 
-// What the words of a view are: differences of bit patterns mean something only if the patterns are ordered
-// as the numbers are.
-enum class Words : std::uint8_t { kIntegers, kBits64, kBits32 };
+// What the words of a view are: integers (0), or the bits of a float, so many of them with the sign on top.
+// Differences of bit patterns mean something only if the patterns are ordered as the numbers are.
+using Words = unsigned;
+constexpr Words kIntegers = 0;
 
-constexpr Words words_of(View view, NumberKind kind) {
-  if (view == View::kFloat32) return Words::kBits32;
-  return view == View::kPlain && kind == NumberKind::kFloat64 ? Words::kBits64 : Words::kIntegers;
+// `parameter`: the byte that comes with some views.
+constexpr Words words_of(View view, NumberKind kind, unsigned parameter) {
+  if (view == View::kFloat32) return 32;
+  if (view == View::kShifted) return 64 - parameter;
+  return view == View::kPlain && kind == NumberKind::kFloat64 ? 64 : kIntegers;
 }
 
 constexpr std::uint64_t sign_bit(Words words) {
-  return std::uint64_t{1} << (words == Words::kBits32 ? 31 : 63);
+  return std::uint64_t{1} << (words - 1);
 }
 // Sign and magnitude to an unsigned order: negative numbers first, the greatest magnitude lowest.
 constexpr std::uint64_t to_ordered(std::uint64_t bits, Words words) {
+  if (words == kIntegers) return bits;
   const std::uint64_t sign = sign_bit(words);
-  if (words == Words::kIntegers) return bits;
   return bits & sign ? ~bits & (sign | (sign - 1)) : bits | sign;
 }
 constexpr std::uint64_t from_ordered(std::uint64_t order, Words words) {
+  if (words == kIntegers) return order;
   const std::uint64_t sign = sign_bit(words);
-  if (words == Words::kIntegers) return order;
   return order & sign ? order ^ sign : ~order & (sign | (sign - 1));
 }
 
@@ -108,6 +117,20 @@ bool view_as_decimal(std::span<const std::uint64_t> words, unsigned decimals,
     if (std::bit_cast<std::uint64_t>(static_cast<double>(integer) / scale) != word) return false;
     view.push_back(static_cast<std::uint64_t>(integer));
   }
+  return true;
+}
+
+// Bits that are 0 at the lower end of all words: many in means and medians of float32s.
+unsigned common_shift(std::span<const std::uint64_t> words) {
+  std::uint64_t used = 0;
+  for (const std::uint64_t word : words) used |= word;
+  return std::min(static_cast<unsigned>(std::countr_zero(used)), kMaxShift);
+}
+
+bool view_as_shifted(std::span<const std::uint64_t> words, unsigned shift, std::vector<std::uint64_t>& view) {
+  if (common_shift(words) < shift) return false;
+  view.clear();
+  for (const std::uint64_t word : words) view.push_back(word >> shift);
   return true;
 }
 
@@ -169,7 +192,7 @@ void predict(std::span<std::uint64_t> words, Words what, Prediction prediction) 
       for (std::size_t i = words.size(); i-- > pass;) words[i] -= words[i - 1];
     }
   }
-  if (prediction == Prediction::kNone && what != Words::kIntegers) return;
+  if (prediction == Prediction::kNone && what != kIntegers) return;
   for (std::uint64_t& word : words) word = zigzag(word);
 }
 
@@ -178,7 +201,7 @@ void restore(std::span<std::uint64_t> words, Words what, Prediction prediction) 
     for (std::size_t i = 1; i < words.size(); ++i) words[i] ^= words[i - 1];
     return;
   }
-  if (prediction == Prediction::kNone && what != Words::kIntegers) return;
+  if (prediction == Prediction::kNone && what != kIntegers) return;
   for (std::uint64_t& word : words) word = unzigzag(word);
   if (prediction == Prediction::kNone) return;
   if (prediction == Prediction::kAverage) {
@@ -251,7 +274,11 @@ class Search {
       return kind_ == NumberKind::kFloat64 && view_as_float32(words_, view_) && keep(choice, view_);
     }
     if (view == View::kDecimal) {
-      return kind_ == NumberKind::kFloat64 && view_as_decimal(words_, choice.decimals, view_) &&
+      return kind_ == NumberKind::kFloat64 && view_as_decimal(words_, choice.parameter, view_) &&
+             keep(choice, view_);
+    }
+    if (view == View::kShifted) {
+      return kind_ == NumberKind::kFloat64 && view_as_shifted(words_, choice.parameter, view_) &&
              keep(choice, view_);
     }
     if (view == View::kDictionary) return try_dictionary(choice);
@@ -266,6 +293,10 @@ class Search {
         (void)view_as_decimal(words_, *decimals, view_);
         try_predictions(View::kDecimal, *decimals, view_);
       }
+      const unsigned shift = common_shift(words_);
+      if (shift >= kLeastShift && view_as_shifted(words_, shift, view_)) {
+        try_predictions(View::kShifted, shift, view_);
+      }
     }
     try_dictionary({code_of(View::kDictionary, Prediction::kNone), 0, true});
   }
@@ -274,9 +305,9 @@ class Search {
   [[nodiscard]] NumberChoice choice() const noexcept { return choice_; }
 
  private:
-  void try_predictions(View view, unsigned decimals, std::span<const std::uint64_t> numbers) {
+  void try_predictions(View view, unsigned parameter, std::span<const std::uint64_t> numbers) {
     for (std::size_t prediction = 0; prediction < kPredictions; ++prediction) {
-      keep({code_of(view, static_cast<Prediction>(prediction)), static_cast<std::uint8_t>(decimals), true},
+      keep({code_of(view, static_cast<Prediction>(prediction)), static_cast<std::uint8_t>(parameter), true},
            numbers);
     }
   }
@@ -288,7 +319,7 @@ class Search {
     append_fixed(attempt_, choice.code);
     append_varint(attempt_, dictionary->words.size());
     for (const std::uint64_t word : dictionary->words) append_fixed(attempt_, word);
-    append_view(attempt_, dictionary->indices, Words::kIntegers, prediction_of(choice.code), packing_);
+    append_view(attempt_, dictionary->indices, kIntegers, prediction_of(choice.code), packing_);
     keep_shorter(choice);
     return true;
   }
@@ -297,8 +328,9 @@ class Search {
     const View view = view_of(choice.code);
     attempt_.clear();
     append_fixed(attempt_, choice.code);
-    if (view == View::kDecimal) append_fixed(attempt_, choice.decimals);
-    append_view(attempt_, numbers, words_of(view, kind_), prediction_of(choice.code), packing_);
+    if (has_parameter(view)) append_fixed(attempt_, choice.parameter);
+    append_view(attempt_, numbers, words_of(view, kind_, choice.parameter), prediction_of(choice.code),
+                packing_);
     keep_shorter(choice);
     return true;
   }
@@ -372,27 +404,30 @@ void read_numbers(ByteReader& in, std::span<std::uint64_t> words, NumberKind kin
   if (static_cast<std::size_t>(view) >= kViews || static_cast<std::size_t>(prediction) >= kPredictions) {
     damaged("unknown encoding of numbers");
   }
-  if (kind == NumberKind::kInteger && (view == View::kFloat32 || view == View::kDecimal)) {
+  if (kind == NumberKind::kInteger && view != View::kPlain && view != View::kDictionary) {
     damaged("integers in an encoding of floats");
   }
-  const Words what = words_of(view, kind);
+  const unsigned parameter = has_parameter(view) ? in.fixed<std::uint8_t>() : 0;
   switch (view) {
     case View::kPlain:
-      return read_view(in, words, what, prediction);
+      return read_view(in, words, words_of(view, kind, parameter), prediction);
     case View::kFloat32:
-      read_view(in, words, what, prediction);
+      read_view(in, words, words_of(view, kind, parameter), prediction);
       return widen_float32s(words);
-    case View::kDecimal: {
-      const auto decimals = in.fixed<std::uint8_t>();
-      if (decimals >= kPowersOfTen.size()) damaged("too many decimals");
-      read_view(in, words, what, prediction);
-      return divide_decimals(words, decimals);
-    }
+    case View::kDecimal:
+      if (parameter >= kPowersOfTen.size()) damaged("too many decimals");
+      read_view(in, words, kIntegers, prediction);
+      return divide_decimals(words, parameter);
     case View::kDictionary: {
       const std::vector<std::uint64_t> dictionary = read_dictionary(in);
-      read_view(in, words, what, prediction);
+      read_view(in, words, kIntegers, prediction);
       return look_up(words, dictionary);
     }
+    case View::kShifted:
+      if (parameter > kMaxShift) damaged("more bits than a float has");
+      read_view(in, words, words_of(view, kind, parameter), prediction);
+      for (std::uint64_t& word : words) word <<= parameter;
+      return;
   }
 }
 

@@ -20,8 +20,8 @@ enum class NumberKind : std::uint8_t {
 // How a column was written. An encoder that is given the choice made for the same series before does not
 // search again while it still fits.
 struct NumberChoice {
-  std::uint8_t code = 0;      // view and prediction, as on disk
-  std::uint8_t decimals = 0;  // of the decimal view
+  std::uint8_t code = 0;       // view and prediction, as on disk
+  std::uint8_t parameter = 0;  // decimals or bits, of the views that have one
   bool known = false;
 };
 

@@ -165,10 +165,11 @@ TEST(ChunkCodec, ChoicesOfEarlierChunksNeverChangeValues) {
 
 // What each encoding is for, in bytes a value.
 TEST(ChunkCodec, SeriesTakeWhatTheyShould) {
-  const std::map<std::string, double> kMost{{"constant", 0.02},  {"linear integers", 0.02}, {"float32", 3.4},
-                                            {"decimals", 1.8},   {"tiny decimals", 0.02},   {"smooth", 1.5},
-                                            {"few values", 0.5}, {"few integers", 0.3},     {"noise", 6.4},
-                                            {"few texts", 0.05}};
+  const std::map<std::string, double> kMost{
+      {"constant", 0.02}, {"linear integers", 0.02},  {"float32", 3.4},
+      {"decimals", 1.8},  {"means of float32s", 3.6}, {"tiny decimals", 0.02},
+      {"smooth", 1.5},    {"few values", 0.5},        {"few integers", 0.3},
+      {"noise", 6.4},     {"few texts", 0.05}};
   for (const Series& series : kSeries) {
     const auto most = kMost.find(series.name);
     if (most == kMost.end()) continue;

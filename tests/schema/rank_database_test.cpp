@@ -111,7 +111,7 @@ TEST(RankDatabase, StockSqliteReadsTheTables) {
     EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA integrity_check"), "ok");
     EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA application_id"), std::to_string(0x524B4C47));
     EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA user_version"), "1");
-    EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA page_size"), "1024");
+    EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA page_size"), "512");
     EXPECT_EQ(sqlite_says(builder.path(), "SELECT value FROM meta WHERE name = 'rank'"), "2");
     EXPECT_EQ(sqlite_says(builder.path(), "SELECT typeof(value) FROM meta WHERE name = 'rank'"), "integer");
     EXPECT_EQ(sqlite_says(builder.path(), "SELECT group_concat(path) FROM key"), "loss,epoch,note");

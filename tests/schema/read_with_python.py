@@ -96,7 +96,7 @@ def unzigzag(word):
 
 
 def restore(words, prediction, float_bits):
-    """Words as they were before the prediction. float_bits: 64, 32, or 0 for integers."""
+    """Words as they were before the prediction. float_bits: how many, or 0 for integers."""
     if prediction == 5:
         for i in range(1, len(words)):
             words[i] ^= words[i - 1]
@@ -127,12 +127,13 @@ def numbers(cursor, count, is_float=False):
     view, prediction = code & 7, code >> 3
     SEEN.add(("float64" if is_float else "integers", view, prediction))
     decimals = cursor.unpack("B")[0] if view == 2 else 0
+    shift = cursor.unpack("B")[0] if view == 4 else 0
     dictionary = [cursor.unpack("Q")[0] for _ in range(cursor.varint())] if view == 3 else []
     order = min(count, {0: 0, 5: 1, 6: 1}.get(prediction, prediction))
     first = [cursor.varint() for _ in range(order)]
     planes = [stream(cursor, count - order) for _ in range(cursor.unpack("B")[0])]
     words = first + [sum(plane[i] << 8 * n for n, plane in enumerate(planes)) for i in range(count - order)]
-    words = restore(words, prediction, 32 if view == 1 else 64 if view == 0 and is_float else 0)
+    words = restore(words, prediction, 32 if view == 1 else 64 - shift if view in (0, 4) and is_float else 0)
     if view == 1:
         words = [struct.unpack("<Q", struct.pack("<d", struct.unpack("<f", struct.pack("<I", word))[0]))[0]
                  for word in words]
@@ -140,6 +141,8 @@ def numbers(cursor, count, is_float=False):
         words = [struct.unpack("<Q", struct.pack("<d", float(signed(word)) / 10.0**decimals))[0] for word in words]
     elif view == 3:
         words = [dictionary[word] for word in words]
+    elif view == 4:
+        words = [word << shift for word in words]
     return words
 
 
@@ -495,7 +498,7 @@ def listing(folder):
 
 
 def check_every_encoding_was_met():
-    ways = {("float64", view, prediction) for view in range(4) for prediction in range(7)}
+    ways = {("float64", view, prediction) for view in range(5) for prediction in range(7)}
     ways |= {("integers", view, prediction) for view in (0, 3) for prediction in range(7)}
     ways |= {("stream", mode) for mode in range(3)} | {(what, mode) for what in ("texts", "envelope") for mode in (0, 1)}
     ways |= {("column", tag) for tag in (*range(6), MIXED)}

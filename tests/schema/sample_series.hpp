@@ -1,8 +1,10 @@
 #pragma once
 // Series that between them use every way to write a column: data that suit it, and data that nearly do.
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <random>
 
@@ -36,6 +38,13 @@ inline const Series kSeries[] = {
        if (row % 7 == 0) return ValueView(std::numeric_limits<double>::infinity());
        if (row % 7 == 1) return ValueView(std::numeric_limits<double>::quiet_NaN());
        return ValueView(static_cast<double>(static_cast<float>(uniform(random))));
+     }},
+    {"means of float32s",
+     [](std::size_t, std::mt19937_64& random) {
+       double sum = 0;
+       for (int i = 0; i < 8; ++i)
+         sum += std::bit_cast<float>(0x40000000u + static_cast<std::uint32_t>(random() % 0x400000));
+       return ValueView(sum / 8);
      }},
     {"decimals",
      [](std::size_t, std::mt19937_64& random) {

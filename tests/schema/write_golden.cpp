@@ -30,7 +30,7 @@ constexpr std::string_view kPicture = "not really a picture";
 
 // --- A chunk in which every way to write numbers occurs, whichever an encoder would choose for them.
 
-constexpr unsigned kViews = 4;
+constexpr unsigned kViews = 5;
 constexpr unsigned kPredictions = 7;
 
 // Few distinct values, each exactly a float32 and a short decimal, so that every view can hold them.
@@ -73,7 +73,8 @@ void append_column(std::string& body, const Column& column, const std::string& n
   }
   const bool is_float = kind == ValueKind::kFloat64;
   const auto digit = [&](char mark) { return static_cast<unsigned>(name[name.find(mark, 4) + 1] - '0'); };
-  NumberChoice choice{static_cast<std::uint8_t>(digit('v') + 8 * digit('p')), 2, true};
+  const auto parameter = static_cast<std::uint8_t>(digit('v') == 2 ? 2 : 40);  // decimals, or bits
+  NumberChoice choice{static_cast<std::uint8_t>(digit('v') + 8 * digit('p')), parameter, true};
   append_numbers(body, column.bits(), is_float ? NumberKind::kFloat64 : NumberKind::kInteger,
                  Packing::kSeparate, choice);
 }

@@ -30,7 +30,7 @@ class ChunkEncoder {
   friend class GroupEncoder;
   struct Choice {
     std::uint8_t code = 0;
-    std::uint8_t decimals = 0;
+    std::uint8_t parameter = 0;
   };
   // By key and value kind; and, for sequence, step and time, by the first key of the group.
   std::unordered_map<std::uint64_t, Choice> choices_;
