@@ -5,8 +5,8 @@
 //
 // Durable is what a file held when its last fsync or fdatasync began, under the names that its folder had
 // when that was last synced. Of what came later a picture holds any part: each sector of 512 bytes old or
-// new (of a mapping, too), the length old, new, or between where the file grew; creations, removals and renames done or not, those
-// of one name in their order.
+// new (of a mapping, too), the length old, new, or between where the file grew; creations, removals and
+// renames done or not, those of one name in their order.
 
 #include <filesystem>
 #include <map>
