@@ -28,6 +28,14 @@ class Filler {
     ++number_;
     return status;
   }
+  // Until the disk has no room: kInMemory, or kDropped where the memory is full before the reserved tail is.
+  bool log_until_full() {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (std::chrono::steady_clock::now() < deadline) {
+      if (log_one() != LogStatus::kOk) return true;
+    }
+    return false;
+  }
   // Until log() returns `wanted`, at most 20 s.
   bool log_until(LogStatus wanted, std::chrono::milliseconds pause = {}) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);

@@ -83,7 +83,7 @@ TEST_P(FullDiskTest, TrainingGoesOnAndRowsAreWrittenWhenSpaceReturns) {
   Filler filler(log);
   EXPECT_EQ(filler.log_one(), LogStatus::kOk);
   disk.fill();
-  ASSERT_TRUE(filler.log_until(LogStatus::kInMemory)) << "the tail found room on a full disk";
+  ASSERT_TRUE(filler.log_until_full()) << "the tail found room on a full disk";
   ASSERT_TRUE(filler.log_until(LogStatus::kDropped)) << "the queue never filled";
   const auto told = log.flush(5s);
   EXPECT_FALSE(told.durable);
@@ -134,7 +134,7 @@ TEST_P(FullDiskTest, KillAfterRecoveryFindsEveryKeptRowOnce) {
     auto log = Writer::open(small_options(disk.path()));
     Filler filler(log);
     disk.fill();
-    if (!filler.log_until(LogStatus::kInMemory)) return 1;
+    if (!filler.log_until_full()) return 1;
     disk.make_room();
     if (!filler.log_until(LogStatus::kOk, 20ms)) return 2;
     for (int i = 0; i < 5; ++i) filler.log_one();
