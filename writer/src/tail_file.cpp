@@ -82,6 +82,7 @@ int TailFile::start(std::string_view header, TailMode mode, std::size_t capacity
   if (memory_.data() == nullptr) return ENOMEM;
   std::memcpy(memory_.data(), header.data(), header.size());
   if (!is_mapped()) return write(0, header, {});
+  file_ = Descriptor();
   touch_ahead(0);
   return 0;
 }
@@ -107,11 +108,18 @@ int TailFile::write(std::size_t offset, std::string_view head, std::string_view 
 }
 
 int TailFile::sync() noexcept {
-  if (::fdatasync(file_.get()) != 0) return errno;
+  if (const int error = sync_data(); error != 0) return error;
   if (entry_synced_) return 0;
   if (const int error = sync_folder(path_.parent_path()); error != 0) return error;
   entry_synced_ = true;
   return 0;
+}
+
+int TailFile::sync_data() const noexcept {
+  if (file_.is_open()) return ::fdatasync(file_.get()) == 0 ? 0 : errno;
+  // By its name: of a file that somebody has removed, nothing would be found later.
+  const Descriptor file(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  return file.is_open() && ::fdatasync(file.get()) == 0 ? 0 : errno;
 }
 
 // Kernels before 5.14 cannot.

@@ -65,10 +65,11 @@ class TailFile {
   TailFile(std::filesystem::path path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
 
  private:
+  [[nodiscard]] int sync_data() const noexcept;
   int start(std::string_view header, TailMode mode, std::size_t capacity) noexcept;
 
   const std::filesystem::path path_;
-  const Descriptor file_;
+  Descriptor file_;  // closed where the mapping does all: a writer has few descriptors
   TailMemory memory_;
   bool entry_synced_ = false;
 };

@@ -19,6 +19,8 @@ constexpr std::size_t kGreatestCapacity = std::size_t{8} << 20;
 constexpr std::size_t kLeastCapacity = std::size_t{4} << 10;
 // Buffers that are filled faster than this many a second are made larger.
 constexpr std::uint64_t kBuffersPerSecond = 16;
+// Over how long that is measured.
+constexpr double kRateSeconds = 0.5;
 // How long a full queue without any progress holds up a caller before rows are dropped instead.
 constexpr std::chrono::seconds kPatience{10};
 
@@ -37,7 +39,7 @@ TailQueue::TailQueue(Files files, Limits limits, Pressure on_pressure)
       limits_(limits),
       on_pressure_(std::move(on_pressure)),
       capacity_(usual_capacity(limits.bytes)),
-      opened_since_(steady_clock::now()) {
+      filled_since_(steady_clock::now()) {
   auto first = create_file(rounded(std::max(capacity_, 2 * files_.header.size())));
   if (!first) throw_io("create", tail_segment_path(files_.rank_file, next_index_ - 1), error_);
   Lock lock(mutex_);
@@ -149,6 +151,7 @@ void TailQueue::open_next(Lock& lock, std::size_t bytes, bool may_create) {
     }
   }
   const std::uint64_t before = live_.back().buffer->close().sequence;
+  filled_bytes_ += live_.back().buffer->capacity();
   if (file) {
     open_file(lock, std::move(file), before);
   } else {
@@ -165,7 +168,6 @@ void TailQueue::open_file(Lock& lock, std::shared_ptr<TailFile> file, std::uint6
   TailBuffer& buffer = idle_buffer(memory.size());
   live_.push_back({&buffer, file, start, before, 0, false});
   live_bytes_ += memory.size();
-  opened_bytes_ += memory.size();
   buffer.open(file, start, before);
   current_.store(&buffer, std::memory_order_release);
   if (file->is_mapped() || keys.empty()) return;
@@ -224,25 +226,27 @@ std::shared_ptr<TailFile> TailQueue::take_spare(std::size_t capacity) {
 // ---- The background thread: spares ----
 
 // How many spares of capacity_ are to be made: as many as callers fill in a second at the rate seen last.
+// Spares that have become too small, or too many, go.
 std::size_t TailQueue::missing_spares() {
   const auto now = steady_clock::now();
-  const auto elapsed = std::chrono::duration<double>(now - opened_since_).count();
-  if (elapsed > 0.05) {
-    const auto rate = static_cast<std::uint64_t>(static_cast<double>(opened_bytes_) / elapsed);
-    const std::size_t usual = usual_capacity(limits_.bytes);
-    const std::size_t greatest = std::max(usual, std::min(kGreatestCapacity, limits_.bytes / 8));
-    capacity_ = std::clamp(rounded(rate / kBuffersPerSecond), usual, greatest);
-    spare_bytes_ = std::min<std::uint64_t>(rate, limits_.bytes / 2);
-    opened_bytes_ = 0;
-    opened_since_ = now;
+  const double elapsed = std::max(std::chrono::duration<double>(now - filled_since_).count(), kRateSeconds);
+  const auto rate = static_cast<std::uint64_t>(static_cast<double>(filled_bytes_) / elapsed);
+  const std::size_t usual = usual_capacity(limits_.bytes);
+  const std::size_t greatest = std::max(usual, std::min(kGreatestCapacity, limits_.bytes / 8));
+  capacity_ = std::clamp(rounded(rate / kBuffersPerSecond), usual, greatest);
+  const std::size_t wanted =
+      std::max<std::size_t>(1, std::min<std::uint64_t>(rate, limits_.bytes / 2) / capacity_);
+  if (now >= filled_since_ + std::chrono::duration<double>(kRateSeconds)) {
+    filled_bytes_ = 0;
+    filled_since_ = now;
   }
+  std::size_t kept = 0;
   std::erase_if(spares_, [&](const auto& file) {
-    const bool too_small = file->memory().size() < capacity_;
-    if (too_small) file->remove();
-    return too_small;
+    const bool goes = file->memory().size() < capacity_ || ++kept > wanted;
+    if (goes) file->remove();
+    return goes;
   });
-  const std::size_t wanted = std::max<std::size_t>(1, spare_bytes_ / capacity_);
-  return wanted - std::min(wanted, spares_.size());
+  return wanted - spares_.size();
 }
 
 bool TailQueue::prepare() {
@@ -360,16 +364,16 @@ std::uint64_t TailQueue::sync() {
     gap = gap || !live.is_sound();
     if (live.file && live.synced < end.offset) {
       const auto file = live.file;
+      const bool newest = i + 1 == live_.size();
       lock.unlock();
       const int error = file->sync();
+      if (error == 0 && newest) file->touch_ahead(end.offset);
       lock.lock();
       // Only this thread takes buffers away, so the place is the same.
       live_[i].synced = end.offset;
       if (error != 0) {
         live_[i].sync_failed = gap = true;
         error_ = error;
-      } else if (i + 1 == live_.size()) {
-        file->touch_ahead(end.offset);
       }
     }
     if (!gap) through = std::max(through, end.sequence);
@@ -392,8 +396,11 @@ void TailQueue::remove_files(bool all) noexcept {
   for (const auto& file : spares_) file->remove();
   spares_.clear();
   if (!all) return;
-  for (const Live& live : live_) {
+  // Nobody is in a buffer any more, and nobody comes: they are closed.
+  for (Live& live : live_) {
     if (live.file) live.file->remove();
+    live.file.reset();
+    (void)live.buffer->empty();
   }
 }
 

@@ -142,9 +142,8 @@ class TailQueue {
   std::size_t live_bytes_ = 0;
   std::vector<std::shared_ptr<TailFile>> spares_;
   std::size_t capacity_;            // of the next buffers
-  std::uint64_t opened_bytes_ = 0;  // since opened_since_
-  SteadyTime opened_since_;
-  std::uint64_t spare_bytes_ = 0;       // wanted
+  std::uint64_t filled_bytes_ = 0;  // since filled_since_
+  SteadyTime filled_since_;
   std::deque<std::string> key_frames_;  // of the keys that are not in the database, by id
   std::size_t first_key_ = 0;           // the id of the first of them
 
