@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -53,7 +54,7 @@ class TailQueueTest : public ::testing::TestWithParam<TailMode> {
   void block_folder() const { fs::rename(dir_.path(), dir_.path().string() + ".gone"); }
   void unblock_folder() const { fs::rename(dir_.path().string() + ".gone", dir_.path()); }
 
-  static inline int last_error_ = 0;
+  static inline std::atomic<int> last_error_ = 0;
   const test::TempDir dir_;
   const fs::path rank_file_ = dir_ / "rank-00000.db";
 };
