@@ -203,13 +203,17 @@ TailBuffer& TailQueue::idle_buffer(std::size_t capacity) {
   return *buffers_.emplace_back(std::make_unique<TailBuffer>(capacity));
 }
 
-std::shared_ptr<TailFile> TailQueue::create_file(std::size_t capacity) {
+std::shared_ptr<TailFile> TailQueue::create_file(std::size_t capacity) noexcept {
   int error = 0;
   std::shared_ptr<TailFile> file;
-  do {
-    file = TailFile::create(tail_segment_path(files_.rank_file, next_index_++), files_.header, files_.mode,
-                            capacity, error);
-  } while (error == EEXIST);
+  try {
+    do {
+      file = TailFile::create(tail_segment_path(files_.rank_file, next_index_++), files_.header, files_.mode,
+                              capacity, error);
+    } while (error == EEXIST);
+  } catch (...) {
+    error = ENOMEM;
+  }
   error_ = error;
   return file;
 }

@@ -117,7 +117,7 @@ class TailQueue {
   void open_next(Lock& lock, std::size_t bytes, bool may_create);
   void open_file(Lock& lock, std::shared_ptr<TailFile> file, std::uint64_t before);
   void open_memory(std::size_t capacity, std::uint64_t before);
-  [[nodiscard]] std::shared_ptr<TailFile> create_file(std::size_t capacity);
+  [[nodiscard]] std::shared_ptr<TailFile> create_file(std::size_t capacity) noexcept;
   [[nodiscard]] std::shared_ptr<TailFile> take_spare(std::size_t capacity);
   [[nodiscard]] TailBuffer& idle_buffer(std::size_t capacity);
   [[nodiscard]] std::size_t missing_spares();
