@@ -54,6 +54,15 @@ ssize_t read_some(const FileDescriptor& file, void* buffer, std::size_t bytes,
   }
 }
 
+void write_all(const FileDescriptor& file, std::string_view bytes, const std::filesystem::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_errno("write", path, errno);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
 std::string read_up_to(const FileDescriptor& file, std::size_t limit, const std::filesystem::path& path) {
   struct stat status = {};
   if (::fstat(file.get(), &status) != 0) throw_errno("read", path, errno);

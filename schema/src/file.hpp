@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace ranklog {
@@ -33,6 +34,7 @@ class FileDescriptor {
 // At least one byte, or 0 at the end of the file. `path` is for the error's text.
 [[nodiscard]] ssize_t read_some(const FileDescriptor& file, void* buffer, std::size_t bytes,
                                 const std::filesystem::path& path);
+void write_all(const FileDescriptor& file, std::string_view bytes, const std::filesystem::path& path);
 // From the current position to the end, or `limit` bytes if there are more.
 [[nodiscard]] std::string read_up_to(const FileDescriptor& file, std::size_t limit,
                                      const std::filesystem::path& path);

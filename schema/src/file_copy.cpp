@@ -22,16 +22,6 @@ constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
   throw Error(ErrorCode::kIo, "cannot write '" + path.string() + "': " + errno_text(error));
 }
 
-void write_all(const FileDescriptor& file, const char* bytes, std::size_t count, const fs::path& path) {
-  while (count > 0) {
-    const ssize_t written = ::write(file.get(), bytes, count);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) cannot_write(path, errno);
-    bytes += written;
-    count -= static_cast<std::size_t>(written);
-  }
-}
-
 void copy_bytes(const FileDescriptor& from, const fs::path& source, const FileDescriptor& to,
                 const fs::path& target) {
   // In the kernel where it can (between some file systems it cannot, and says so at once).
@@ -43,7 +33,7 @@ void copy_bytes(const FileDescriptor& from, const fs::path& source, const FileDe
   }
   const auto buffer = std::make_unique<char[]>(kBufferBytes);
   while (const ssize_t got = read_some(from, buffer.get(), kBufferBytes, source)) {
-    write_all(to, buffer.get(), static_cast<std::size_t>(got), target);
+    write_all(to, {buffer.get(), static_cast<std::size_t>(got)}, target);
   }
 }
 

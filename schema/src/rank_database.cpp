@@ -1,51 +1,18 @@
 #include "ranklog/schema/rank_database.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <type_traits>
 
 #include "chunk_insert.hpp"
 #include "compaction.hpp"
-#include "lock_probe.hpp"
+#include "new_rank_file.hpp"
 #include "rank_schema.hpp"
-#include "ranklog/schema/owner.hpp"
-#include "ranklog/schema/time.hpp"
 #include "sqlite.hpp"
 #include "write_connection.hpp"
 
 namespace ranklog {
 namespace {
-
-// A lock server that is merely busy answers sooner; without locks the file is as safe.
-constexpr auto kLockPatience = std::chrono::seconds(10);
-
-// " and belongs to pid ..."; empty if that cannot be told, as of a file that is just being created.
-std::string owner_of(const std::filesystem::path& path) {
-  try {
-    return " and belongs to " + describe_owner(RankFile::open(path).info(), unix_time_ns());
-  } catch (const Error&) {
-    return {};
-  }
-}
-
-// O_EXCL: two writers that found the same free number cannot both have it.
-void create_exclusively(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd >= 0) {
-    ::close(fd);
-    return;
-  }
-  const int error = errno;
-  if (error == EEXIST) {
-    throw Error(ErrorCode::kBusy, "'" + path.string() + "' exists already" + owner_of(path) +
-                                      ", and is never opened for writing again");
-  }
-  throw Error(ErrorCode::kIo, "cannot create '" + path.string() + "': " + errno_text(error));
-}
 
 std::int64_t as_signed(std::uint64_t value) {
   return static_cast<std::int64_t>(value);
@@ -57,22 +24,6 @@ void require_in_place(Connection& connection, const std::filesystem::path& path)
   if (sqlite3_file_control(connection.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK) return;
   if (moved == 0) return;
   throw Error(ErrorCode::kIo, "'" + path.string() + "' was removed or replaced while it was written");
-}
-
-void record_durability(Connection& connection, const Durability& durability) {
-  Statement set_meta = connection.prepare(kSetMeta);
-  set_meta.run(kMetaDurability, to_json(durability));
-}
-
-Durability with_known_locks(const std::filesystem::path& path, const Durability& wanted) {
-  Durability durability = wanted;
-  if (!wanted.locks) return durability;
-  const LockAnswer answer = probe_locks(path, kLockPatience);
-  if (answer.work) return durability;
-  durability.locks = false;
-  durability.reason = answer.reason;
-  if (durability.journal == JournalMode::kWal) durability.journal = JournalMode::kPersist;
-  return durability;
 }
 
 }  // namespace
@@ -206,14 +157,9 @@ RankDatabase::~RankDatabase() = default;
 
 RankDatabase RankDatabase::create(const std::filesystem::path& path, const Identity& identity,
                                   std::int64_t start_time_ns, const Durability& wanted) {
-  create_exclusively(path);
+  const Durability durability = make_rank_file(path, identity, start_time_ns, wanted);
   try {
-    auto impl = std::make_unique<Impl>(path, with_known_locks(path, wanted));
-    // Still with a rollback journal: a reader sees an empty file or all tables, and nothing between.
-    Transaction transaction(impl->connection);
-    create_tables(impl->connection, identity, start_time_ns);
-    record_durability(impl->connection, impl->durability);
-    transaction.commit();
+    auto impl = std::make_unique<Impl>(path, durability);
     impl->settle_durability();
     impl->prepare_statements();
     return RankDatabase(std::move(impl));

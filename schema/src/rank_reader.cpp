@@ -39,7 +39,7 @@ void check_kind(const fs::path& path) {
   }
   if (size_or_zero(path) == 0) {
     throw Error(ErrorCode::kDamaged,
-                "'" + path.string() + "' is empty: its writer is only starting, or died before it had begun");
+                "'" + path.string() + "' is empty: its writer died before it had begun, or is only starting");
   }
 }
 

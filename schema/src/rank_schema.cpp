@@ -186,6 +186,11 @@ void create_tables(Connection& connection, const Identity& identity, std::int64_
   }
 }
 
+void record_durability(Connection& connection, const Durability& durability) {
+  Statement set_meta = connection.prepare(kSetMeta);
+  set_meta.run(kMetaDurability, to_json(durability));
+}
+
 Meta read_meta(Connection& connection) {
   const MetaRows rows(connection);
   Meta meta;

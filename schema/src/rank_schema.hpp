@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ranklog/schema/durability.hpp"
 #include "ranklog/schema/rank_file.hpp"
 #include "sqlite.hpp"
 
@@ -19,6 +20,7 @@ inline constexpr std::int64_t kFormatVersion = 1;
 
 // Creates the tables, sets application_id and user_version, and writes who the file belongs to.
 void create_tables(Connection& connection, const Identity& identity, std::int64_t start_time_ns);
+void record_durability(Connection& connection, const Durability& durability);
 
 // The names in `meta` that change as the file grows.
 inline constexpr std::string_view kMetaWatermark = "watermark";

@@ -52,10 +52,9 @@ Connection connect_for_writing(const fs::path& path, const Durability& durabilit
   constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
   Connection connection =
       durability.locks ? Connection(path, kFlags, kBusyTimeoutMs) : Connection(path, kFlags, 0, "unix-none");
-  // The smallest pages: a run of a few rows takes 11 KiB instead of 44, and the last page of each chunk
-  // wastes less. EXTRA: with a rollback journal a commit is durable only once the journal's removal is
+  // EXTRA: with a rollback journal a commit is durable only once the journal's removal is
   // synced, too. In WAL mode it is the same as FULL.
-  connection.execute("PRAGMA page_size = 512; PRAGMA synchronous = EXTRA; PRAGMA wal_autocheckpoint = 8000");
+  connection.execute("PRAGMA synchronous = EXTRA; PRAGMA wal_autocheckpoint = 8000");
   // Excludes nobody where there are no locks; it spares SQLite looking whether others have changed the file.
   if (!durability.locks) connection.execute("PRAGMA locking_mode = EXCLUSIVE");
   return connection;

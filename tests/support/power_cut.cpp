@@ -94,6 +94,13 @@ void PowerCut::renamed(const std::string& from, const std::string& to) {
   changes_.push_back({from, to, file});
 }
 
+void PowerCut::linked(const std::string& from, const std::string& to) {
+  const auto found = now_.find(from);
+  if (found == now_.end()) return;
+  now_[to] = found->second;
+  changes_.push_back({{}, to, found->second});
+}
+
 void PowerCut::syncing(const std::string& name) {
   const auto found = now_.find(name);
   if (found != now_.end()) found->second->durable = read_file(fs::path(folder_) / name);
@@ -229,6 +236,17 @@ int rename(const char* from, const char* to) noexcept {
       [&](PowerCut& cut, const std::string& name, auto call) {
         const int result = call();
         if (result == 0) cut.renamed(name, cut.name_of(to));
+        return result;
+      });
+}
+
+int link(const char* from, const char* to) noexcept {
+  static auto* const real = ranklog::test::next<int(const char*, const char*)>("link");
+  return observe(
+      from, [&] { return real(from, to); },
+      [&](PowerCut& cut, const std::string& name, auto call) {
+        const int result = call();
+        if (result == 0) cut.linked(name, cut.name_of(to));
         return result;
       });
 }

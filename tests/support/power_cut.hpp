@@ -37,6 +37,7 @@ class PowerCut {
   void removing(const std::string& name);
   void removed(const std::string& name);
   void renamed(const std::string& from, const std::string& to);
+  void linked(const std::string& from, const std::string& to);
   void syncing(const std::string& name);  // a file
   void synced_folder(const std::string& name);
 

@@ -60,7 +60,8 @@ std::vector<std::int64_t> read_numbers(const fs::path& file, const std::string& 
 
 std::string integrity_check(const fs::path& file) {
   sqlite3* raw = nullptr;
-  const int opened = sqlite3_open_v2(file.c_str(), &raw, SQLITE_OPEN_READONLY, nullptr);
+  // As the shell opens it: it may have to roll back what a process that died had begun.
+  const int opened = sqlite3_open_v2(file.c_str(), &raw, SQLITE_OPEN_READWRITE, nullptr);
   const std::unique_ptr<sqlite3, decltype(&sqlite3_close)> database(raw, sqlite3_close);
   if (opened != SQLITE_OK) return sqlite3_errmsg(raw);
   std::string answer;

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <map>
+#include <thread>
 
 #include "support/temp_dir.hpp"
 
@@ -197,6 +199,9 @@ TEST(HostMetrics, WithoutProcThereIsNothingButTheProgramGoesOn) {
 TEST(HostMetrics, ThisMachineHasThemAll) {
   const test::TempDir dir;
   HostMetrics metrics(HostScope::kNode, dir.path());
+  static_cast<void>(metrics.sample());
+  // The system counts in hundredths of a second; this process may be younger than one.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
   const auto found = numbers(metrics);
   for (const char* key : {"cpu", "proc.cpu.threads", "proc.memory.rssMB", "proc.memory.percent",
                           "memory_percent", "proc.memory.availableMB"}) {

@@ -45,12 +45,6 @@ bool holds_checkpoints(const fs::path& folder) {
   return fs::is_directory(checkpoints, error) && !fs::is_empty(checkpoints, error) && !error;
 }
 
-bool is_young(const fs::path& file) {
-  std::error_code error;
-  const auto written = fs::last_write_time(file, error);
-  return !error && fs::file_time_type::clock::now() - written < std::chrono::minutes(1);
-}
-
 std::optional<FileInfo> read_info(const fs::path& file) {
   try {
     return RankFile::open(file).info();
@@ -59,12 +53,15 @@ std::optional<FileInfo> read_info(const fs::path& file) {
   }
 }
 
-// A file that another rank is just creating becomes readable in a moment.
+// A file appears whole, but where there are no hard links it is empty for a moment. One that stays so is what
+// a process left behind that died in that moment.
 std::optional<FileInfo> wait_for_info(const fs::path& file) {
-  constexpr int kTries = 600;
+  constexpr auto kPause = std::chrono::milliseconds(50);
+  constexpr int kTries = 20;
   auto info = read_info(file);
-  for (int i = 0; !info && i < kTries && is_young(file); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  std::error_code error;
+  for (int i = 0; !info && i < kTries && fs::file_size(file, error) == 0 && !error; ++i) {
+    std::this_thread::sleep_for(kPause);
     info = read_info(file);
   }
   return info;
