@@ -111,7 +111,7 @@ std::string image_of_new_file(const Identity& identity, std::int64_t start_time_
 }
 
 bool knows_no_links(int error) {
-  return error == EPERM || error == ENOSYS || error == EOPNOTSUPP || error == EMLINK || error == EACCES;
+  return error == EPERM || error == ENOSYS || error == EOPNOTSUPP || error == EMLINK;
 }
 
 // Exclusively, where there are no hard links: takes the name, and then replaces what has it.

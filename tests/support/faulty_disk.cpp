@@ -147,6 +147,14 @@ int open64(const char* path, int flags, ...) {
   return open(path, flags, mode);
 }
 
+int link(const char* from, const char* to) noexcept {
+  static auto* const real = next<int(const char*, const char*)>("link");
+  FaultyDisk* const faulty = disk;
+  const int error =
+      faulty != nullptr && is_below(to, faulty->folder()) ? faulty->answer(faulty->link_error) : 0;
+  return error != 0 ? fail<int>(error) : real(from, to);
+}
+
 int fallocate(int fd, int mode, off_t from, off_t bytes) {
   static auto* const real = next<int(int, int, off_t, off_t)>("fallocate");
   const int error = answer(fd, &FaultyDisk::allocate_error);

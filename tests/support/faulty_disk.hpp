@@ -21,6 +21,7 @@ class FaultyDisk {
   std::atomic<int> sync_error{0};      // fsync, fdatasync
   std::atomic<int> create_error{0};    // open with O_CREAT
   std::atomic<int> allocate_error{0};  // fallocate, posix_fallocate; ftruncate that makes a file longer
+  std::atomic<int> link_error{0};      // link; not one of fail_all()'s
   std::atomic<int> passes{0};          // so many calls that would fail are let through first
   std::atomic<int> sync_ms{0};         // each sync takes this much longer
 

@@ -1,6 +1,7 @@
 // A disk that refuses, or takes its time: training goes on, and the log tells the truth.
 
 #include <gtest/gtest.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,6 +14,8 @@
 
 #include "filler.hpp"
 #include "helpers.hpp"
+#include "ranklog/schema/error.hpp"
+#include "ranklog/schema/rank_database.hpp"
 #include "support/faulty_disk.hpp"
 
 namespace ranklog {
@@ -197,6 +200,75 @@ TEST_F(DiskFaultTest, ALimitOnFileSizesDoesNotEndTheProcess) {
     });
     EXPECT_EQ(child.wait(), 0) << tail;
   }
+}
+
+TEST_F(DiskFaultTest, WithoutHardLinksAFileIsStillMadeOnce) {
+  FaultyDisk disk(folder_);
+  Identity identity;
+  identity.project = "project";
+  identity.experiment = "job";
+  for (const int error : {EPERM, EOPNOTSUPP, ENOSYS}) {
+    disk.link_error = error;
+    const auto path = folder_ / ("rank-0000" + std::to_string(error) + ".db");
+    {
+      const auto database = RankDatabase::create(path, identity, 1);
+    }
+    EXPECT_EQ(RankFile::open(path).info().start_time_ns, 1);
+    try {
+      const auto again = RankDatabase::create(path, identity, 2);
+      ADD_FAILURE() << "made twice";
+    } catch (const Error& refusal) {
+      EXPECT_EQ(refusal.code(), ErrorCode::kBusy) << refusal.what();
+    }
+    EXPECT_EQ(RankFile::open(path).info().start_time_ns, 1);
+  }
+  EXPECT_EQ(disk.failed, 6);
+  for (const auto& name : test::list_folder(folder_)) EXPECT_EQ(name.rfind("rank-", 0), 0U) << name;
+}
+
+TEST_F(DiskFaultTest, MediaBeyondALimitOnFileSizesDoNotEndTheProcess) {
+  const auto picture = dir_.path() / "picture.png";
+  test::write_file(picture, std::string(std::size_t{1} << 20, 'x'));
+  test::Child child([&] {
+    auto log = Writer::open(test::options_in(folder_));
+    constexpr rlim_t kLimit = 200 << 10;
+    const rlimit limit{kLimit, kLimit};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    const auto refused = [](const auto& call) {
+      try {
+        call();
+        return false;
+      } catch (const Error& error) {
+        return error.code() == ErrorCode::kIo;
+      }
+    };
+    const Media media{.kind = MediaKind::kImage, .files = {{picture, ""}}};
+    if (!refused([&] { log.log_media(0, "picture", media); })) return 1;
+    if (!refused([&] { log.save_file(picture); })) return 2;
+    return 0;
+  });
+  EXPECT_EQ(child.wait(), 0);
+}
+
+TEST_F(DiskFaultTest, NobodyWhoReadsTheConsoleIsWaitedFor) {
+  test::Child child([&] {
+    ::alarm(60);
+    int ends[2];
+    if (::pipe2(ends, O_NONBLOCK) != 0) return 1;
+    while (::write(ends[1], "x", 1) == 1) continue;  // full
+    ::fcntl(ends[1], F_SETFL, 0);
+    for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(ends[1], stream);
+    FaultyDisk disk(folder_);
+    auto log = Writer::open(test::small_options(folder_));
+    disk.fail_all(EIO);
+    Filler filler(log);
+    if (!filler.log_until(LogStatus::kDropped)) return 2;
+    disk.recover();
+    if (!filler.log_until(LogStatus::kOk, 20ms)) return 3;
+    if (log.finish(EndState::kFinished, 0, 20s).dropped_rows != filler.dropped()) return 4;
+    return test::read_numbers(log.path(), "i") == filler.kept() ? 0 : 5;
+  });
+  EXPECT_EQ(child.wait(), 0);
 }
 
 TEST_F(DiskFaultTest, SlowSyncsAreNotWaitedFor) {

@@ -103,6 +103,28 @@ TEST_F(MediaTest, WhatIsCapturedIsRecordedBeforeTheEnd) {
   EXPECT_EQ(log_.save_file(dir_ / "big"), LogStatus::kClosed);
 }
 
+TEST_F(MediaTest, AFileThatTakesTooLongToDigestCostsNotTheEndOfTheLog) {
+  test::Child child([&] {
+    auto log = Writer::open(test::options_in(dir_ / "slow"));
+    log.log(0, {{"loss", 0.5}});
+    const auto huge = log.folder() / "huge";
+    write_file(huge, "");
+    std::filesystem::resize_file(huge, std::uintmax_t{1} << 40);  // of nothing but holes
+    if (log.save_file(huge) != LogStatus::kOk) return 1;
+    const auto outcome = log.finish(EndState::kFinished, 0, std::chrono::milliseconds(1500));
+    if (outcome.durable || outcome.message.find("digested") == std::string::npos) return 2;
+    if (outcome.message.find("the disk did not take") != std::string::npos) return 3;
+    return RankFile::open(log.path()).info().end_state == EndState::kFinished ? 0 : 4;
+  });
+  EXPECT_EQ(child.wait(), 0);
+}
+
+TEST_F(MediaTest, ALimitMayBeForEver) {
+  log_.log(0, {{"loss", 0.5}});
+  EXPECT_TRUE(log_.flush(std::chrono::milliseconds::max()).durable);
+  EXPECT_TRUE(log_.finish(EndState::kFinished, 0, std::chrono::milliseconds::max()).durable);
+}
+
 TEST_F(MediaTest, CountedStepsGoOnFromWhereTheRankWasRewoundTo) {
   for (int i = 0; i < 10; ++i) log_.log({{"i", i}});
   EXPECT_EQ(log_.rewind(4), LogStatus::kOk);

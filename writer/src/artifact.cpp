@@ -179,7 +179,7 @@ void ArtifactBuilder::commit() {
     require_recorded(core->recorder.record(draft->artifact), artifact);
   } else {
     if (core->recorder.is_closed()) require_recorded(LogStatus::kClosed, artifact);
-    core->worker->add([core, draft] {
+    const bool added = core->worker->add([core, draft] {
       for (auto& [index, taken] : draft->taken) {
         const writer::StoredFile stored = taken.store();
         ArtifactFile& file = draft->artifact.files[index];
@@ -190,6 +190,7 @@ void ArtifactBuilder::commit() {
       }
       require_recorded(core->recorder.record(draft->artifact), draft->artifact);
     });
+    if (!added) require_recorded(LogStatus::kClosed, artifact);
   }
   impl_->committed = true;
 }

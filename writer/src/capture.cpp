@@ -1,5 +1,6 @@
 #include "capture.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,6 +27,11 @@ void require_file(const fs::path& file) {
   if (status.type() == fs::file_type::directory) {
     throw Error(ErrorCode::kUsage, "the file " + file.string() + " is a folder", "add its files one by one");
   }
+}
+
+void sync_file(const fs::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open() || ::fdatasync(file.get()) != 0) throw_io("sync", path, errno);
 }
 
 // A link needs the same file system, and one that has links.
@@ -55,13 +61,15 @@ TakenFile::TakenFile(fs::path folder, const fs::path& file, Capture how) : folde
   const fs::path store = folder_ / kFilesFolderName;
   create_folders(store);
   path_ = store / ("." + random_hex(8) + ".tmp");
-  if (how != Capture::kLink || !try_link(file, path_)) clone_file(file, path_);
+  durable_ = how != Capture::kLink || !try_link(file, path_);
+  if (durable_) clone_file(file, path_);
   temporary_ = true;
 }
 
 TakenFile::TakenFile(TakenFile&& other) noexcept
     : folder_(std::move(other.folder_)),
       path_(std::move(other.path_)),
+      durable_(other.durable_),
       temporary_(std::exchange(other.temporary_, false)) {}
 
 TakenFile::~TakenFile() {
@@ -71,6 +79,7 @@ TakenFile::~TakenFile() {
 StoredFile TakenFile::store() {
   StoredFile stored;
   stored.digests = digest_file(path_);
+  if (!durable_) sync_file(path_);
   if (!temporary_) {
     stored.path = path_.lexically_relative(folder_).generic_string();
     return stored;

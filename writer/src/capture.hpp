@@ -37,6 +37,7 @@ class TakenFile {
  private:
   std::filesystem::path folder_;
   std::filesystem::path path_;
+  bool durable_ = false;
   bool temporary_ = false;
 };
 

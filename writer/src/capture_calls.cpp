@@ -6,6 +6,7 @@
 #include "json_rows.hpp"
 #include "media.hpp"
 #include "ranklog/schema/time.hpp"
+#include "signals.hpp"
 #include "writer_impl.hpp"
 
 namespace ranklog {
@@ -83,6 +84,7 @@ LogStatus Writer::log_media(std::int64_t step, std::string_view key, const Media
   if (step < 0 || impl_->core->recorder.is_closed()) {
     return step < 0 ? LogStatus::kRejected : LogStatus::kClosed;
   }
+  const FileSizeSignalBlocked no_signal;
   const auto draft = std::make_shared<MediaDraft>();
   draft->media = media;
   draft->key = key;
@@ -93,8 +95,9 @@ LogStatus Writer::log_media(std::int64_t step, std::string_view key, const Media
   if (media.files.size() > 1)
     (void)media_value(media, std::vector<StoredFile>(media.files.size()),
                       std::vector<std::string>(media.files.size()));
-  impl_->core->worker->add([core = impl_->core, draft] { record_media(core->recorder, *draft); });
-  return LogStatus::kOk;
+  const bool added =
+      impl_->core->worker->add([core = impl_->core, draft] { record_media(core->recorder, *draft); });
+  return added ? LogStatus::kOk : LogStatus::kClosed;
 }
 
 LogStatus Writer::log_histogram(std::int64_t step, std::string_view key, std::span<const double> edges,
@@ -109,11 +112,12 @@ LogStatus Writer::save_file(const fs::path& path, std::string_view name, Capture
   if (impl_->core->recorder.is_closed()) return LogStatus::kClosed;
   std::string as = name.empty() ? path.filename().string() : std::string(name);
   require_name(as);
+  const FileSizeSignalBlocked no_signal;
   const auto taken = std::make_shared<TakenFile>(impl_->folder, path, capture);
-  impl_->core->worker->add([core = impl_->core, taken, as = std::move(as)] {
+  const bool added = impl_->core->worker->add([core = impl_->core, taken, as = std::move(as)] {
     require_logged(core->recorder.record(run_file(taken->store(), as, "file")), as);
   });
-  return LogStatus::kOk;
+  return added ? LogStatus::kOk : LogStatus::kClosed;
 }
 
 LogStatus Writer::rewind(std::int64_t step) noexcept {

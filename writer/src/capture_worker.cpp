@@ -5,15 +5,17 @@
 
 namespace ranklog::writer {
 
-void CaptureWorker::add(Task task) {
+bool CaptureWorker::add(Task task) {
   const std::lock_guard lock(mutex_);
+  if (stop_) return false;
   tasks_.push_back(std::move(task));
   changed_.notify_all();
-  if (running_) return;
+  if (running_) return true;
   try {
     // Detached: one that hangs in a dead disk cannot be waited for. It holds all that it needs.
     std::thread([self = shared_from_this()] { self->run(); }).detach();
     running_ = true;
+    return true;
   } catch (...) {
     tasks_.pop_back();
     throw;

@@ -17,15 +17,15 @@ namespace ranklog::writer {
 
 class CaptureWorker : public std::enable_shared_from_this<CaptureWorker> {
  public:
-  // May throw; what it says is told by trouble(). The first task starts the thread. Throws std::system_error
-  // if there can be none.
+  // May throw; what it says is told by trouble(). The first task starts the thread. False after stop(): it
+  // will not be done. Throws std::system_error if there can be no thread.
   using Task = std::function<void()>;
-  void add(Task task);
+  [[nodiscard]] bool add(Task task);
   // Until everything that was added has been done. False if it took longer.
   [[nodiscard]] bool drain(SteadyTime deadline);
   // Whether something is still to be done.
   [[nodiscard]] bool is_busy() const;
-  // The thread ends when all is done. Nothing may be added any more.
+  // The thread ends when all is done.
   void stop();
   // What went wrong so far; empty: nothing.
   [[nodiscard]] std::string trouble() const;

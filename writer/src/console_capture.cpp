@@ -25,6 +25,7 @@
 #include "console_descriptors.hpp"
 #include "console_protocol.hpp"
 #include "ranklog/schema/error.hpp"
+#include "standard_output.hpp"
 
 namespace ranklog::writer {
 namespace {
@@ -34,15 +35,6 @@ namespace fs = std::filesystem;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kDestructorPatience{1};
-
-// Text that stdio holds back. Where another thread holds the stream, that one prints.
-void flush_stdio() {
-  for (std::FILE* stream : {stdout, stderr}) {
-    if (::ftrylockfile(stream) != 0) continue;
-    ::fflush_unlocked(stream);
-    ::funlockfile(stream);
-  }
-}
 
 // Variables that make other programs do something of their own would also reach the relay.
 std::vector<char*> relay_environment() {
@@ -276,7 +268,7 @@ bool ConsoleCapture::State::wait_for_flush(SteadyTime deadline) {
 }
 
 void ConsoleCapture::State::end(SteadyTime deadline) {
-  flush_stdio();
+  flush_stdio(deadline);
   console.restore();
   wait_for_flush(deadline);
   std::unique_lock lock(mutex);
@@ -336,7 +328,7 @@ ConsoleCapture::ConsoleCapture(const ConsoleCaptureSettings& settings, Sink sink
     state_->start_relay(settings);
     state_->rows.writer.close();
     state_->thread = std::thread([state = state_] { state->run(); });
-    flush_stdio();
+    flush_stdio(steady_clock::now());
     state_->console.install();
   } catch (...) {
     state_->release_process();
@@ -351,7 +343,7 @@ ConsoleCapture::~ConsoleCapture() {
 
 bool ConsoleCapture::flush(SteadyTime deadline) noexcept {
   try {
-    flush_stdio();
+    flush_stdio(deadline);
     return state_->wait_for_flush(deadline);
   } catch (...) {
     return false;

@@ -1,7 +1,6 @@
 #include "open_log.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -15,6 +14,7 @@
 #include "ranklog/schema/rank_file.hpp"
 #include "ranklog/schema/time.hpp"
 #include "signals.hpp"
+#include "standard_output.hpp"
 #include "write_mode.hpp"
 
 namespace ranklog::writer {
@@ -143,10 +143,9 @@ Sealer::Settings sealer_settings(const WriteMode& mode, const Options& options, 
 void tell_fallback(const OpenLog& log, const Durability& wanted, const Durability& found) {
   const bool as_wanted = wanted.journal == found.journal && wanted.locks == found.locks;
   if (as_wanted || is_silent() || log.identity.local_rank != 0) return;
-  std::fprintf(stderr, "ranklog: %s (%s): journal_mode=%s%s instead of %s, which is slower and as safe: %s\n",
-               log.path.c_str(), found.file_system.c_str(), std::string(to_string(found.journal)).c_str(),
-               found.locks ? "" : " without locks", std::string(to_string(wanted.journal)).c_str(),
-               found.reason.c_str());
+  print_line(log.path.string() + " (" + found.file_system + "): journal_mode=" +
+             std::string(to_string(found.journal)) + (found.locks ? "" : " without locks") + " instead of " +
+             std::string(to_string(wanted.journal)) + ", which is slower and as safe: " + found.reason);
 }
 
 void start_core(OpenLog& log, const Settings& settings, const WriteMode& mode, const LaunchChoice& choice,

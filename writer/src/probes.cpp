@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <exception>
 #include <vector>
 
 #include "environment.hpp"
 #include "ranklog/schema/error.hpp"
+#include "standard_output.hpp"
 
 namespace ranklog::writer {
 namespace {
@@ -39,7 +39,7 @@ void log_line(Recorder& recorder, const ConsoleLine& line) {
 
 void tell_once(const ProbeSettings& settings, const char* trouble) {
   static std::atomic<bool> told{false};
-  if (!settings.silent && !told.exchange(true)) std::fprintf(stderr, "ranklog: %s\n", trouble);
+  if (!settings.silent && !told.exchange(true)) print_line(trouble);
 }
 
 }  // namespace

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <limits>
 #include <stdexcept>
 #include <thread>
 
 #include "ranklog/schema/naming.hpp"
 #include "ranklog/schema/time.hpp"
+#include "standard_output.hpp"
 
 namespace ranklog::writer {
 namespace {
@@ -290,8 +290,7 @@ void Sealer::report() {
   if (settings_.silent || (reported_ && now < last_report_ + kReportInterval)) return;
   const auto outcome = recorder_.outcome(0);
   if (outcome.dropped_rows == reported_drops_ && !recorder_.in_trouble()) return;
-  std::fprintf(stderr, "ranklog: %s: %s; training goes on\n", settings_.rank_file.filename().c_str(),
-               outcome.message.c_str());
+  print_line(settings_.rank_file.filename().string() + ": " + outcome.message + "; training goes on");
   reported_ = true;
   last_report_ = now;
   reported_drops_ = outcome.dropped_rows;

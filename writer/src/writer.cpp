@@ -14,6 +14,7 @@
 #include "probes.hpp"
 #include "settings.hpp"
 #include "signals.hpp"
+#include "steady_time.hpp"
 #include "writer_impl.hpp"
 
 namespace ranklog {
@@ -33,6 +34,19 @@ Outcome not_ended(std::chrono::milliseconds limit) {
   return outcome;
 }
 
+// "For ever" is a day: a deadline has to be a time that the clock can have.
+SteadyTime deadline_after(std::chrono::milliseconds limit) {
+  constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24);
+  return steady_clock::now() + std::clamp(limit, std::chrono::milliseconds(0), kLongest);
+}
+
+// Files may take long to digest; the log itself must have its share of the time.
+SteadyTime before_the_log_is_due(SteadyTime deadline) {
+  constexpr steady_clock::duration kShare = std::chrono::seconds(10);
+  const auto left = std::max(deadline - steady_clock::now(), steady_clock::duration::zero());
+  return deadline - std::min(left / 3, kShare);
+}
+
 void add_message(Outcome& outcome, const std::string& message) {
   outcome.message += (outcome.message.empty() ? "" : "; ") + message;
 }
@@ -47,13 +61,17 @@ void add_capture_trouble(Outcome& outcome, const CaptureWorker& worker, bool in_
 
 // A time-out is not kept: a later call may find that the disk has taken the log.
 Outcome Writer::Impl::end(const std::optional<EndRecord>& record, std::chrono::milliseconds limit) {
-  const auto deadline = steady_clock::now() + limit;
+  const auto deadline = deadline_after(limit);
   if (probes) probes->stop(deadline);
-  const bool captured = core->worker->drain(deadline);
+  const bool captured = core->worker->drain(before_the_log_is_due(deadline));
   core->worker->stop();
   core->recorder.close();
   core->sealer.request_stop(record, deadline);
-  if (!core->sealer.wait_stopped(deadline)) return not_ended(limit);
+  if (!core->sealer.wait_stopped(deadline)) {
+    auto outcome = not_ended(limit);
+    add_capture_trouble(outcome, *core->worker, captured);
+    return outcome;
+  }
   auto outcome = core->recorder.outcome(core->recorder.last_sequence());
   const std::string trouble = core->sealer.end_trouble();
   if (!trouble.empty()) add_message(outcome, trouble);
@@ -64,7 +82,11 @@ Outcome Writer::Impl::end(const std::optional<EndRecord>& record, std::chrono::m
 
 Writer::Impl::~Impl() {
   if (!core) return;
-  if (!finish_tried) end(std::nullopt, kDestructorPatience);
+  try {
+    if (!finish_tried) end(std::nullopt, kDestructorPatience);
+  } catch (...) {
+    core->sealer.request_stop(std::nullopt, steady_clock::now());  // no memory: the tail has it all
+  }
   // A thread that hangs in the disk cannot be waited for; it holds all that it needs.
   if (!core->sealer.wait_stopped(steady_clock::now())) thread.detach();
 }
@@ -257,12 +279,12 @@ Outcome Writer::flush(std::chrono::milliseconds limit) noexcept {
   try {
     if (!impl_ || impl_->refusal()) return {};
     auto& core = *impl_->core;
-    const auto deadline = steady_clock::now() + limit;
+    const auto deadline = deadline_after(limit);
     if (impl_->probes) impl_->probes->flush(deadline);
-    const bool captured = core.worker->drain(deadline);
+    const bool captured = core.worker->drain(before_the_log_is_due(deadline));
     const auto through = core.recorder.last_sequence();
-    if (!core.sealer.flush(deadline)) return not_ended(limit);
-    Outcome outcome = core.recorder.outcome(through);
+    const bool in_time = core.sealer.flush(deadline);
+    Outcome outcome = in_time ? core.recorder.outcome(through) : not_ended(limit);
     add_capture_trouble(outcome, *core.worker, captured);
     return outcome;
   } catch (...) {
@@ -283,13 +305,16 @@ Outcome Writer::finish(EndState state, std::optional<int> exit_code,
 }
 
 const Identity& Writer::identity() const noexcept {
-  return impl_->identity;
+  static const Identity none;
+  return impl_ ? impl_->identity : none;
 }
 const std::filesystem::path& Writer::path() const noexcept {
-  return impl_->path;
+  static const std::filesystem::path none;
+  return impl_ ? impl_->path : none;
 }
 const std::filesystem::path& Writer::folder() const noexcept {
-  return impl_->folder;
+  static const std::filesystem::path none;
+  return impl_ ? impl_->folder : none;
 }
 bool Writer::enabled() const noexcept {
   return impl_ && impl_->core;
