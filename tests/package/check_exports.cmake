@@ -6,6 +6,7 @@ list(SORT exported)
 
 file(READ ${HEADER} header)
 string(REGEX REPLACE "/\\*[^*]*\\*+([^/*][^*]*\\*+)*/" "" header "${header}")
+string(REGEX REPLACE "static inline[^}]*}" "" header "${header}")
 string(REGEX MATCHALL "ranklog_[a-z0-9_]+\\(" declared "${header}")
 list(TRANSFORM declared REPLACE "\\(" "")
 list(REMOVE_DUPLICATES declared)

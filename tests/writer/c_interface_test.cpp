@@ -4,10 +4,12 @@
 #include <ranklog.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 
 #include "helpers.hpp"
+#include "ranklog/schema/durability.hpp"
 #include "ranklog/schema/rank_file.hpp"
 #include "support/temp_dir.hpp"
 
@@ -127,6 +129,36 @@ TEST_F(CInterfaceTest, WhatGoesWrongIsToldAndNeverThrown) {
   options_.struct_bytes = 0;
   EXPECT_EQ(ranklog_open(&options_, &error_), nullptr);
   EXPECT_NE(std::strstr(error_.message, "ranklog_options_init"), nullptr) << error_.message;
+  options_.struct_bytes = sizeof(options_) + 8;
+  EXPECT_EQ(ranklog_open(&options_, &error_), nullptr);
+  EXPECT_NE(std::strstr(error_.message, "newer"), nullptr) << error_.message;
+}
+
+TEST_F(CInterfaceTest, OptionsOfAnotherSizeAreFilledNoFurther) {
+  struct {
+    ranklog_options options;
+    char behind[16];
+  } larger;
+  std::memset(&larger, 'x', sizeof(larger));
+  ranklog_options_init_sized(&larger.options, sizeof(larger));
+  EXPECT_EQ(larger.options.struct_bytes, sizeof(larger));
+  EXPECT_EQ(larger.options.rank, -1);
+  EXPECT_EQ(larger.behind[0], 'x');
+  std::memset(&larger, 'x', sizeof(larger));
+  ranklog_options_init_sized(&larger.options, offsetof(ranklog_options, rank));
+  EXPECT_EQ(larger.options.log_dir, nullptr);
+  EXPECT_NE(larger.options.rank, -1);
+}
+
+TEST_F(CInterfaceTest, HowTheFileIsWrittenCanBeForced) {
+  options_.journal = "truncate";
+  options_.tail = "append";
+  ranklog_writer* log = open();
+  const auto durability = parse_durability(RankFile::open(ranklog_path(log)).info().durability);
+  ASSERT_TRUE(durability);
+  EXPECT_EQ(durability->journal, JournalMode::kTruncate);
+  EXPECT_EQ(durability->tail, "append");
+  ranklog_close(log);
 }
 
 TEST_F(CInterfaceTest, BadCallsAreRejectedAndTheRestGoesOn) {
@@ -137,6 +169,9 @@ TEST_F(CInterfaceTest, BadCallsAreRejectedAndTheRestGoesOn) {
   EXPECT_EQ(ranklog_log(log, 0, &nameless, 1), RANKLOG_REJECTED);
   EXPECT_EQ(ranklog_config(log, &nameless, 1), RANKLOG_REJECTED);
   EXPECT_EQ(ranklog_log(log, 0, &reserved, 1), RANKLOG_REJECTED);
+  ranklog_field unknown = fine;
+  unknown.kind = static_cast<ranklog_kind>(7);
+  EXPECT_EQ(ranklog_log(log, 0, &unknown, 1), RANKLOG_REJECTED);
   EXPECT_EQ(ranklog_log(log, -1, &fine, 1), RANKLOG_REJECTED);
   EXPECT_EQ(ranklog_log_json(log, 0, "[1]"), RANKLOG_REJECTED);
   EXPECT_EQ(ranklog_event(log, nullptr, nullptr, 0), RANKLOG_REJECTED);

@@ -34,9 +34,10 @@ typedef enum ranklog_status {
   RANKLOG_OK = 0,        /* survives the death of this process */
   RANKLOG_IN_MEMORY = 1, /* kept, but the disk refuses: lost if this process dies before it recovers */
   RANKLOG_DROPPED = 2,   /* not kept; counted */
-  RANKLOG_REJECTED = 3,  /* a reserved, empty or missing name, a negative step, no JSON object */
-  RANKLOG_DISABLED = 4,  /* logging is off */
-  RANKLOG_CLOSED = 5     /* after ranklog_finish(), in a forked child, or for a NULL writer */
+  RANKLOG_REJECTED =
+      3, /* a reserved, empty or missing name, an unknown kind, a negative step, no JSON object */
+  RANKLOG_DISABLED = 4, /* logging is off */
+  RANKLOG_CLOSED = 5    /* after ranklog_finish(), in a forked child, or for a NULL writer */
 } ranklog_status;
 
 typedef enum ranklog_end_state {
@@ -108,9 +109,16 @@ typedef struct ranklog_options {
   size_t chunk_rows, queue_bytes; /* 0: the default */
   int console; /* 1: records what is printed; 0: does not; negative: RANKLOG_CONSOLE, else 1 */
   int64_t system_metrics_interval_ms; /* 0: none; negative: RANKLOG_SYSTEM_METRICS, else 15000 */
+  const char* journal;                /* "wal", "persist", "truncate" or "delete" */
+  const char* tail;                   /* "mapped" or "append" */
 } ranklog_options;
 
-void ranklog_options_init(ranklog_options* options);
+/* `struct_bytes` is the caller's sizeof(ranklog_options): a library that knows more members, or fewer,
+ * touches no others. */
+void ranklog_options_init_sized(ranklog_options* options, size_t struct_bytes);
+static inline void ranklog_options_init(ranklog_options* options) {
+  ranklog_options_init_sized(options, sizeof(*options));
+}
 
 /* NULL if that fails; `error` (may be NULL) says why. The caller owns the result: ranklog_close(). */
 ranklog_writer* ranklog_open(const ranklog_options* options, ranklog_error* error);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "environment.hpp"
 #include "ranklog.h"
 #include "ranklog/writer/writer.hpp"
 
@@ -95,6 +96,8 @@ ranklog_status status_of(const ranklog_writer* writer, Call call) noexcept {
   if (writer == nullptr) return RANKLOG_CLOSED;
   try {
     return static_cast<ranklog_status>(call());
+  } catch (const Error&) {
+    return RANKLOG_REJECTED;
   } catch (...) {
     return RANKLOG_DROPPED;
   }
@@ -116,9 +119,15 @@ ValueView value_of(const ranklog_field& field) {
     case RANKLOG_JSON:
       return ValueView::json(text());
     case RANKLOG_NULL:
-      break;
+      return nullptr;
   }
-  return nullptr;
+  throw Error(ErrorCode::kUsage, "no kind of value has the number " + std::to_string(field.kind));
+}
+
+MediaKind known_kind(ranklog_media_kind kind) {
+  if (kind < RANKLOG_IMAGE || kind > RANKLOG_PLOTLY)
+    throw Error(ErrorCode::kUsage, "no kind of media has the number " + std::to_string(kind));
+  return static_cast<MediaKind>(kind);
 }
 
 // The same for calls that may be refused with a reason; 0 or -1.
@@ -149,19 +158,37 @@ ranklog_status with_fields(const ranklog_writer* writer, const ranklog_field* fi
   });
 }
 
-std::vector<std::string> split(const char* list) {
-  std::vector<std::string> parts;
-  const std::string text = text_of(list);
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = std::min(text.find(',', start), text.size());
-    if (end > start) parts.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return parts;
-}
-
 std::optional<int> known(int number) {
   return number < 0 ? std::nullopt : std::optional<int>(number);
+}
+
+ranklog_options default_options() {
+  ranklog_options options{};
+  options.struct_bytes = sizeof(options);
+  options.rank = options.local_rank = options.world_size = options.local_world_size = options.node = -1;
+  options.resume_step = options.sync_interval_ms = options.seal_interval_ms = -1;
+  options.console = -1;
+  options.system_metrics_interval_ms = -1;
+  return options;
+}
+
+// Of a caller that was compiled against an earlier header, too: the members that it does not know are left
+// at their defaults.
+ranklog_options known_options(const ranklog_options* given) {
+  constexpr std::size_t kFirstVersionBytes = sizeof(ranklog_options);
+  if (given == nullptr || given->struct_bytes < kFirstVersionBytes) {
+    throw Error(ErrorCode::kUsage, "the options were not filled by ranklog_options_init()");
+  }
+  if (given->struct_bytes > sizeof(ranklog_options)) {
+    throw Error(ErrorCode::kUsage,
+                "the program was compiled for a newer libranklog.so than this one: its options have " +
+                    std::to_string(given->struct_bytes) + " bytes, and this library knows " +
+                    std::to_string(sizeof(ranklog_options)),
+                "install the newer library");
+  }
+  ranklog_options options = default_options();
+  std::memcpy(&options, given, given->struct_bytes);
+  return options;
 }
 
 Options options_of(const ranklog_options& from) {
@@ -174,7 +201,9 @@ Options options_of(const ranklog_options& from) {
   options.job_type = text_of(from.job_type);
   options.name = text_of(from.name);
   options.notes = text_of(from.notes);
-  options.tags = split(from.tags);
+  options.tags = writer::split_at_commas(text_of(from.tags));
+  options.journal = text_of(from.journal);
+  options.tail = text_of(from.tail);
   if (from.log_strategy != nullptr) options.log_strategy = parse_strategy(from.log_strategy);
   options.rank = known(from.rank);
   options.local_rank = known(from.local_rank);
@@ -268,22 +297,16 @@ ranklog_field ranklog_json(const char* key, const char* json) {
   return text_field(key, RANKLOG_JSON, json);
 }
 
-void ranklog_options_init(ranklog_options* options) {
-  *options = ranklog_options{};
-  options->struct_bytes = sizeof(*options);
-  options->rank = options->local_rank = options->world_size = options->local_world_size = options->node = -1;
-  options->resume_step = options->sync_interval_ms = options->seal_interval_ms = -1;
-  options->console = -1;
-  options->system_metrics_interval_ms = -1;
+void ranklog_options_init_sized(ranklog_options* options, size_t struct_bytes) {
+  ranklog_options defaults = default_options();
+  defaults.struct_bytes = struct_bytes;
+  std::memcpy(options, &defaults, std::min(struct_bytes, sizeof(defaults)));
 }
 
 ranklog_writer* ranklog_open(const ranklog_options* options, ranklog_error* error) {
   std::unique_ptr<ranklog_writer> opened;
   guarded(error, [&] {
-    if (options == nullptr || options->struct_bytes != sizeof(ranklog_options)) {
-      throw Error(ErrorCode::kUsage, "the options were not filled by ranklog_options_init()");
-    }
-    opened.reset(new ranklog_writer{Writer::open(options_of(*options)), {}, {}});
+    opened.reset(new ranklog_writer{Writer::open(options_of(known_options(options))), {}, {}});
     if (!opened->writer.enabled()) return;
     opened->path = opened->writer.path().string();
     opened->folder = opened->writer.folder().string();
@@ -335,7 +358,7 @@ int ranklog_log_media(ranklog_writer* writer, int64_t step, const char* key, ran
                       const char* json_object, ranklog_error* error) {
   return done_by(writer, error, [&] {
     Media media;
-    media.kind = static_cast<MediaKind>(kind);
+    media.kind = known_kind(kind);
     for (size_t i = 0; i < count; ++i) {
       media.files.push_back({text_of(paths[i]), captions != nullptr ? text_of(captions[i]) : ""});
     }
@@ -354,8 +377,10 @@ ranklog_status ranklog_use_artifact(ranklog_writer* writer, const char* artifact
 }
 ranklog_status ranklog_link_artifact(ranklog_writer* writer, const char* name, const char* target,
                                      const char* aliases) {
-  return status_of(
-      writer, [&] { return writer->writer.link_artifact(text_of(name), text_of(target), split(aliases)); });
+  return status_of(writer, [&] {
+    return writer->writer.link_artifact(text_of(name), text_of(target),
+                                        writer::split_at_commas(text_of(aliases)));
+  });
 }
 ranklog_status ranklog_config(ranklog_writer* writer, const ranklog_field* entries, size_t count) {
   return with_fields(writer, entries, count, [&](auto all) { return writer->writer.config(all); });
@@ -374,7 +399,7 @@ ranklog_status ranklog_define_metric(ranklog_writer* writer, const char* name, c
     metric.step_metric = text_of(step_metric);
     metric.hidden = hidden != 0;
     metric.step_sync = step_sync != 0;
-    metric.summary = split(summary);
+    metric.summary = writer::split_at_commas(text_of(summary));
     metric.goal = text_of(goal);
     return writer->writer.define_metric(metric);
   });

@@ -45,5 +45,19 @@ std::optional<int> parse_count(std::string_view text) {
   return value;
 }
 
+std::vector<std::string> split_at_commas(const std::string& list) {
+  std::vector<std::string> parts;
+  for (std::size_t start = 0; start < list.size();) {
+    const auto end = std::min(list.find(',', start), list.size());
+    const auto first = list.find_first_not_of(' ', start);
+    if (first < end) {
+      const auto last = list.find_last_not_of(' ', end - 1);
+      parts.push_back(list.substr(first, last - first + 1));
+    }
+    start = end + 1;
+  }
+  return parts;
+}
+
 }  // namespace writer
 }  // namespace ranklog

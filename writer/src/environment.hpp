@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ranklog/writer/launch.hpp"
 
@@ -25,5 +26,8 @@ struct NamedText {
 
 // The whole text as a number without a sign; empty for anything else.
 [[nodiscard]] std::optional<int> parse_count(std::string_view text);
+
+// "a, b,," is {"a", "b"}.
+[[nodiscard]] std::vector<std::string> split_at_commas(const std::string& list);
 
 }  // namespace ranklog::writer

@@ -318,7 +318,7 @@ LaunchChoice Chooser::told() {
     throw Error(static_cast<ErrorCode>(message.at("code").get<int>()),
                 message.at("error").get<std::string>());
   }
-  if (!message.contains("experiment")) {
+  if (!message.contains("experiment") || !message.contains("token") || !message.contains("resumed")) {
     throw Error(ErrorCode::kUsage, "Options::agree did not return the text of rank 0",
                 "make it broadcast its argument from rank 0 to every rank");
   }

@@ -16,20 +16,6 @@ void fill(std::string& field, const EnvLookup& environment, const std::string& s
   if (field.empty()) field = setting(environment, suffix);
 }
 
-std::vector<std::string> split_at_commas(const std::string& list) {
-  std::vector<std::string> parts;
-  for (std::size_t start = 0; start < list.size();) {
-    const auto end = std::min(list.find(',', start), list.size());
-    const auto first = list.find_first_not_of(' ', start);
-    if (first < end) {
-      const auto last = list.find_last_not_of(' ', end - 1);
-      parts.push_back(list.substr(first, last - first + 1));
-    }
-    start = end + 1;
-  }
-  return parts;
-}
-
 std::filesystem::path log_folder(const std::filesystem::path& given, const EnvLookup& environment) {
   const std::filesystem::path folder = given.empty() ? default_log_folder(environment) : given;
   // A later change of the working directory must not move the log.

@@ -110,7 +110,8 @@ enum class LogStatus : std::uint8_t {
   kInMemory,  // kept, but the tail could not be written (disk full or failing): lost if this process dies
               // before the disk has taken it, which is tried again and again; flush() tells
   kDropped,   // not kept; counted
-  kRejected,  // a reserved or empty set of names, or under `strict` a step that goes back; counted nowhere
+  kRejected,  // a reserved or empty set of names, a step below 0, what is no JSON object where one is due, or
+              // under `strict` a step that goes back; counted nowhere
   kDisabled,  // logging is off
   kClosed,    // after finish(), or in a forked child
 };
@@ -120,8 +121,8 @@ struct Field {
   ValueView value;
 };
 
-// A key that Writer::key() has looked up, for calls that shall not look it up again. Of that writer only; one
-// that was not got there is refused.
+// A key that Writer::key() has looked up, for calls that shall not look it up again. Of that writer only:
+// another writer's names another key there, or is refused.
 struct Key {
   std::uint32_t id = 0xFFFFFFFF;
 };
