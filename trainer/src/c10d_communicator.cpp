@@ -92,7 +92,7 @@ SeatRequest seat_request(const Rendezvous& r) {
 std::string find_launch(const Rendezvous& r, const StorePtr& store) {
   if (!r.agent_serves_store) return "launch";
   C10dKeyStore keys(store, server_name(r), store_limit(r));
-  return "launch-" + std::to_string(join_launch(keys, seat_request(r)));
+  return launch_name(join_launch(keys, seat_request(r)));
 }
 
 StorePtr part_of(const StorePtr& store, const std::string& prefix) {
