@@ -340,13 +340,15 @@ TEST_F(FailingJob, ARankOfAnotherLauncherStartsNoRanks) {
   expect_contains(job->errors(), "--nproc_per_node starts ranks, but RANK=0 and WORLD_SIZE=2 say");
 }
 
-TEST_F(FailingJob, AJobThatIsTerminatedBeforeItsRanksMeetEndsByThatSignal) {
-  const auto job = start({"--nproc_per_node", "1", "--nnodes", "2", "--master_addr", "127.0.0.1",
-                          "--master_port", std::to_string(pick_free_port())});
-  std::this_thread::sleep_for(1s);
-  job->send(SIGTERM);
-  EXPECT_EQ(job->wait(), 128 + SIGTERM);
-  EXPECT_FALSE(std::filesystem::exists(log_dir()));
+TEST_F(FailingJob, AJobThatIsStoppedBeforeItsRanksMeetEndsByThatSignal) {
+  for (const int signal : {SIGTERM, SIGUSR1}) {
+    const auto job = start({"--nproc_per_node", "1", "--nnodes", "2", "--master_addr", "127.0.0.1",
+                            "--master_port", std::to_string(pick_free_port())});
+    std::this_thread::sleep_for(1s);
+    job->send(signal);
+    EXPECT_EQ(job->wait(), 128 + signal);
+    EXPECT_FALSE(std::filesystem::exists(log_dir()));
+  }
 }
 
 TEST_F(FailingJob, ResumingAnUnknownRunIsRefused) {
