@@ -1,9 +1,10 @@
 """The main job from training to upload, with the programs as a user runs them.
 
-usage: main_job.py BIN_FOLDER DIGITS_CSV_GZ
+usage: main_job.py BIN_FOLDER DIGITS_CSV_GZ [CPU_SECONDS]
 
 Four ranks on two nodes train with the default settings; the files are read by SQLite itself (not by our own reader); three
-strategies go to the rehearsal server, whose folder is then looked at through `wandb-standin show --json`.
+strategies go to the rehearsal server, whose folder is then looked at through `wandb-standin show --json`. CPU_SECONDS is what
+the training may take of all cores together.
 """
 
 import base64
@@ -11,6 +12,7 @@ import hashlib
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import socket
@@ -23,6 +25,7 @@ import unittest
 
 BIN = pathlib.Path(sys.argv[1])
 DIGITS = pathlib.Path(sys.argv[2])
+CPU_SECONDS = float(sys.argv[3]) if len(sys.argv) > 3 else None
 KEY = "local-" + "0123456789abcdef" * 3
 
 
@@ -57,6 +60,12 @@ def run(program, *words, status=0, **environment):
 
 def rank_files(folder):
     return sorted(pathlib.Path(folder).rglob("rank-*.db"))
+
+
+def cpu_seconds_of_children():
+    """Of those that have ended, with the children that they waited for."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def integrity(path):
@@ -102,8 +111,12 @@ class MainJob(unittest.TestCase):
         cls.root = pathlib.Path(cls.temporary.name)
         cls.logs = cls.root / "logs"
         port = free_port()
+        begin, cpu_before = time.monotonic(), cpu_seconds_of_children()
         nodes = [start_node(node, port, cls.logs, "--log_strategy", "node", "--group_name", "digits") for node in (1, 0)]
         cls.output = [node.communicate(timeout=400)[0] for node in nodes]
+        cls.training_cpu_seconds = cpu_seconds_of_children() - cpu_before
+        print(f"training: {time.monotonic() - begin:.0f} s, and {cls.training_cpu_seconds:.0f} s of CPU time; "
+              f"{len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}", file=sys.stderr)
         cls.statuses = [node.returncode for node in nodes]
         cls.standin = None
         if cls.statuses == [0, 0]:
@@ -132,6 +145,11 @@ class MainJob(unittest.TestCase):
     def test_2_the_default_settings_reach_95_percent(self):
         accuracy = self.query("SELECT value FROM points WHERE key = 'test_accuracy' ORDER BY step DESC LIMIT 1")[0]["value"]
         self.assertGreaterEqual(accuracy, 0.95)
+
+    # The time on the clock is printed, not judged: it is also that of whatever else runs here.
+    @unittest.skipIf(CPU_SECONDS is None, "no limit given")
+    def test_2_the_training_takes_no_more_cpu_time_than_it_should(self):
+        self.assertLessEqual(self.training_cpu_seconds, CPU_SECONDS)
 
     def test_3_every_rank_logs_the_same_steps(self):
         for key in ("loss", "grad_norm", "lr", "samples_per_second", "step_time", "barrier_wait"):

@@ -53,6 +53,33 @@ TEST_F(AgreeingJob, TheGuidesVariablesAloneLeadToTheEnd) {
   }
 }
 
+// Nothing but the counts tells the nodes apart, as where somebody starts two ranks on each of two machines.
+TEST_F(AgreeingJob, TheGuidesVariablesOfTwoNodesLeadToOneRunANode) {
+  const std::uint16_t port = pick_free_port();
+  Ranks ranks;
+  for (int rank = 0; rank < 4; ++rank) {
+    ranks.push_back(start_rank(rank, 4, port, {"--run_id", "job", "--epochs", "1"},
+                               {{"LOCAL_RANK", std::to_string(rank % 2)}, {"LOCAL_WORLD_SIZE", "2"}}));
+  }
+  for (const auto& rank : ranks) ASSERT_EQ(rank->wait(), 0) << rank->errors();
+  for (int rank = 0; rank < 4; ++rank) {
+    SCOPED_TRACE("rank " + std::to_string(rank));
+    const Identity identity = rank_file(rank).info().identity;
+    EXPECT_EQ(identity.node, rank / 2);
+    EXPECT_EQ(identity.local_rank, rank % 2);
+    EXPECT_EQ(identity.local_world_size, 2);
+    EXPECT_EQ(identity.world_size, 4);
+  }
+#ifdef RANKLOG_WANDB_SYNC
+  Process sync(RANKLOG_WANDB_SYNC, {"plan", log_dir().string(), "--strategy", "node", "--json"});
+  ASSERT_EQ(sync.wait(), 0) << sync.errors();
+  std::vector<int> chosen;
+  const auto plan = nlohmann::json::parse(sync.output());
+  for (const auto& run : plan.at("experiments").at(0).at("runs")) chosen.push_back(run.at("rank").get<int>());
+  EXPECT_EQ(chosen, (std::vector<int>{0, 2}));
+#endif
+}
+
 TEST_F(AgreeingJob, RanksWithDifferentSettingsAreRefusedByName) {
   struct Case {
     Arguments zero, one;

@@ -131,6 +131,22 @@ TEST_F(Job, RetentionKeepsTheNewestCheckpoints) {
   EXPECT_EQ(find_newest_checkpoint(folder() / "checkpoints").found->manifest.epoch, 4);
 }
 
+TEST_F(Job, TheBatchSizeDecidesTheStepsAndTheIntervalTheCheckpoints) {
+  const auto job =
+      start({"--epochs", "4", "--checkpoint_interval", "2", "--batch_size", "32", "--run_id", "job"});
+  ASSERT_EQ(job->wait(), 0) << job->errors();
+  constexpr std::int64_t kSteps = 4 * (1438 / 32);  // whole batches of the 1438 training images
+  const auto losses = series(rank_file(0), "loss");
+  EXPECT_EQ(losses.size(), static_cast<std::size_t>(kSteps));
+  EXPECT_EQ(losses.rbegin()->first, kSteps - 1);
+  std::map<std::int64_t, std::int64_t> epoch_by_step;
+  for (const std::string& name : list_published_checkpoints(folder() / "checkpoints")) {
+    const CheckpointManifest manifest = open_checkpoint(folder() / "checkpoints" / name).manifest;
+    epoch_by_step.emplace(manifest.step, manifest.epoch);
+  }
+  EXPECT_EQ(epoch_by_step, (std::map<std::int64_t, std::int64_t>{{kSteps / 2, 2}, {kSteps, 4}}));
+}
+
 TEST_F(Job, BothSpellingsOfAFlagAreAccepted) {
   const auto job = start({"--nproc-per-node", "2", "--epochs", "1", "--run-id", "job", "--group-name", "g",
                           "--log-strategy", "all", "--batch-size", "32", "--checkpoint-interval", "0"});

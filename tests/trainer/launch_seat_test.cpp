@@ -72,6 +72,16 @@ TEST(LaunchSeat, WhoeverDoesNotComeIsNamed) {
             "rank 0 did not come to the job's store at host:29500");
 }
 
+// Rank 1 has its answer and waits for rank 2 elsewhere by then.
+TEST(LaunchSeat, WhoeverDoesNotComeIsNamedToThoseThatHaveTheirSeatToo) {
+  MemoryKeyStore keys;
+  auto zero = join_later(keys, request(0, 3, 500ms));
+  const std::int64_t launch = join_launch(keys, request(1, 3));
+  EXPECT_THROW((void)zero.get(), Error);
+  EXPECT_EQ(keys.get(launch_name(launch) + "/failure"),
+            "rank 2 did not come to the job's store at host:29500 within 500 ms");
+}
+
 TEST(LaunchSeat, ARankThatExistsTwiceIsNamed) {
   MemoryKeyStore keys;
   auto zero = join_later(keys, request(0, 2));

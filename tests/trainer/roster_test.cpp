@@ -68,6 +68,35 @@ TEST(Roster, KeysOfPastMeetingsAreRemoved) {
   EXPECT_LE(keys.live.size(), 1U);
 }
 
+TEST(Roster, WhoServesTheOthersWaitsForThoseThatCameAndForNoneBesides) {
+  MemoryKeyStore keys;
+  Roster zero(keys, 0, 3);
+  Roster one(keys, 1, 3);  // rank 2 never comes
+  zero.enter();
+  one.enter();
+  std::atomic<bool> one_left = false;
+  std::thread leaving([&] {
+    std::this_thread::sleep_for(100ms);
+    one_left = true;
+    one.leave(false, 60s);
+  });
+  const auto start = std::chrono::steady_clock::now();
+  zero.leave(true, 60s);
+  EXPECT_TRUE(one_left);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 50s);
+  leaving.join();
+}
+
+TEST(Roster, WhoServesTheOthersWaitsNoLongerThanItsLimit) {
+  MemoryKeyStore keys;
+  Roster zero(keys, 0, 2);
+  zero.enter();
+  Roster(keys, 1, 2).enter();
+  const auto start = std::chrono::steady_clock::now();
+  zero.leave(true, 100ms);
+  EXPECT_GE(std::chrono::steady_clock::now() - start, 100ms);
+}
+
 std::string complaint_of_waiting(KeyStore& keys, std::chrono::milliseconds limit,
                                  std::chrono::milliseconds patience) {
   try {

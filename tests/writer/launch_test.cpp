@@ -12,6 +12,11 @@ namespace {
 using test::fake_environment;
 using test::Variables;
 
+Variables with(Variables variables, const Variables& more) {
+  variables.insert(more.begin(), more.end());
+  return variables;
+}
+
 LaunchId resolve(const Variables& variables) {
   return resolve_launch(fake_environment(variables));
 }
@@ -38,9 +43,41 @@ TEST(Launch, ExperimentIdComesFromTheFirstSourceThatNamesOne) {
       {{{"PMIX_NAMESPACE", "prterun-n1-44@1"}, {"OMPI_COMM_WORLD_RANK", "0"}}, "mpi-prterun-n1-44@1"},
       {{{"OMPI_MCA_ess_base_jobid", "4711"}, {"OMPI_COMM_WORLD_RANK", "0"}}, "mpi-4711"},
       {{{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}, std::nullopt},
+      {{{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"PMI_JOBID", "kvs_44_0"}}, "mpi-kvs_44_0"},
+      {{{"PMI_RANK", "0"}, {"PALS_APID", "5e1b"}}, "mpi-5e1b"},
       {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "29500"}}, std::nullopt},
   };
   for (const auto& one : cases) EXPECT_EQ(resolve(one.variables).experiment, one.experiment);
+}
+
+// Where the ranks of one launch see different things: the first node's are started beside mpirun, the others'
+// by daemons that came in a step; or each node has a step of its own.
+TEST(Launch, RanksOfOneLaunchAreOneExperiment) {
+  struct Case {
+    const char* what;
+    Variables one_rank, other_rank;
+    std::string experiment;
+  };
+  const Variables prte{{"PMIX_NAMESPACE", "n@1"}, {"SLURM_JOB_ID", "7"}, {"OMPI_COMM_WORLD_RANK", "0"}};
+  const Variables hydra{
+      {"PMI_SIZE", "4"}, {"PMI_RANK", "0"}, {"MPI_LOCALRANKID", "0"}, {"SLURM_JOB_ID", "7"}};
+  const Variables small_hydra{
+      {"PMI_SIZE", "2"}, {"PMI_RANK", "0"}, {"MPI_LOCALRANKID", "0"}, {"SLURM_JOB_ID", "7"}};
+  const Variables agent{{"TORCHELASTIC_RUN_ID", "none"}, {"MASTER_PORT", "4001"}, {"SLURM_JOB_ID", "7"}};
+  const Variables step{{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}};
+  const std::vector<Case> cases{
+      {"OpenMPI", prte, with(prte, step), "slurm-7"},
+      {"Hydra, several ranks a node", hydra, with(hydra, step), "slurm-7"},
+      {"Hydra, one rank a node: as many as the step has daemons", small_hydra, with(small_hydra, step),
+       "slurm-7"},
+      {"an agent of torchrun a step", with(agent, step), with(agent, {{"SLURM_STEP_ID", "1"}}), "slurm-7"},
+  };
+  for (const auto& one : cases) {
+    SCOPED_TRACE(one.what);
+    EXPECT_EQ(resolve(one.one_rank).experiment, one.experiment);
+    EXPECT_EQ(resolve(one.other_rank).experiment, one.experiment);
+    EXPECT_EQ(resolve(one.one_rank).token, resolve(one.other_rank).token);
+  }
 }
 
 TEST(Launch, ByHandHasNoToken) {
@@ -84,6 +121,24 @@ TEST(Launch, TokenIsEqualWithinALaunchAndDiffersInTheNext) {
         {"SLURM_JOB_ID", "7"},
         {"SLURM_STEP_ID", "0"}},
        {{"OMPI_COMM_WORLD_RANK", "0"}, {"PMIX_NAMESPACE", "n@2"}, {"SLURM_JOB_ID", "7"}}},
+      {"PMI names the job",
+       {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"PMI_JOBID", "kvs_44_0"}},
+       {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"PMI_JOBID", "kvs_44_0"}},
+       {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"PMI_JOBID", "kvs_45_0"}}},
+      {"workers restart in a requeued job",
+       {{"TORCHELASTIC_RUN_ID", "x"},
+        {"TORCHELASTIC_RESTART_COUNT", "1"},
+        {"SLURM_JOB_ID", "7"},
+        {"SLURM_RESTART_COUNT", "2"}},
+       {{"TORCHELASTIC_RUN_ID", "x"},
+        {"TORCHELASTIC_RESTART_COUNT", "1"},
+        {"SLURM_JOB_ID", "7"},
+        {"SLURM_RESTART_COUNT", "2"},
+        {"RANK", "1"}},
+       {{"TORCHELASTIC_RUN_ID", "x"},
+        {"TORCHELASTIC_RESTART_COUNT", "2"},
+        {"SLURM_JOB_ID", "7"},
+        {"SLURM_RESTART_COUNT", "1"}}},
   };
   for (const auto& one : cases) {
     SCOPED_TRACE(one.what);
@@ -98,6 +153,12 @@ TEST(Launch, RestartsAreCountedForTorchrunAndSlurm) {
   EXPECT_EQ(resolve({}).restart_count, 0);
   EXPECT_EQ(resolve({{"TORCHELASTIC_RUN_ID", "x"}, {"TORCHELASTIC_RESTART_COUNT", "2"}}).restart_count, 2);
   EXPECT_EQ(resolve({{"SLURM_JOB_ID", "7"}, {"SLURM_RESTART_COUNT", "1"}}).restart_count, 1);
+  EXPECT_EQ(resolve({{"TORCHELASTIC_RUN_ID", "x"},
+                     {"TORCHELASTIC_RESTART_COUNT", "2"},
+                     {"SLURM_JOB_ID", "7"},
+                     {"SLURM_RESTART_COUNT", "1"}})
+                .restart_count,
+            3);
 }
 
 TEST(Launch, WishToResumeComesFromTheCallerThenTheVariableThenTheLauncher) {

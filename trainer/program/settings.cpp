@@ -35,7 +35,7 @@ constexpr char kFooter[] =
     "Exit status: 0 done; 1 failed, or another rank did or was killed; 2 wrong flags, variables or data, or "
     "no\n"
     "such data file; 5 the checkpoint to resume from is damaged; 75 preempted, state saved; 130\n"
-    "interrupted; 143 (SIGTERM) or 138 (SIGUSR1) stopped before the ranks had met.";
+    "interrupted; 143 (SIGTERM) or 138 (SIGUSR1) stopped before the ranks had met, nothing saved.";
 
 // W&B's guide writes --log_strategy; habit writes --log-strategy. Both are accepted.
 std::string both_spellings(const std::string& name) {

@@ -84,13 +84,15 @@ StorePtr join_store(const Rendezvous& r) {
   return connect_to_store(r, serve);
 }
 
-// The part of the store that this launch has for itself.
+SeatRequest seat_request(const Rendezvous& r) {
+  return {r.rank, r.size, endpoint_name(r.master_addr, r.master_port), r.timeout};
+}
+
+// The name of this launch's part of the store.
 std::string find_launch(const Rendezvous& r, const StorePtr& store) {
+  if (!r.agent_serves_store) return "launch";
   C10dKeyStore keys(store, server_name(r), store_limit(r));
-  const SeatRequest request{r.rank, r.size, endpoint_name(r.master_addr, r.master_port), r.timeout};
-  if (r.agent_serves_store) return "launch-" + std::to_string(join_launch(keys, request));
-  take_seat(keys, request);
-  return "launch";
+  return launch_name(join_launch(keys, seat_request(r)));
 }
 
 StorePtr part_of(const StorePtr& store, const std::string& prefix) {
@@ -134,8 +136,27 @@ c10::intrusive_ptr<c10d::ProcessGroup> make_group(const Rendezvous& r, const Sto
 
 class C10dCommunicator : public Communicator {
  public:
-  C10dCommunicator(const Rendezvous& r, const StorePtr& whole_store)
-      : C10dCommunicator(r, whole_store, find_launch(r, whole_store)) {}
+  C10dCommunicator(const Rendezvous& r, const StorePtr& whole_store, std::string launch)
+      : rank_(r.rank),
+        size_(r.size),
+        serves_store_(r.rank == 0 && !r.agent_serves_store),
+        timeout_(r.timeout),
+        launch_(std::move(launch)),
+        keys_(part_of(whole_store, launch_), server_name(r), store_limit(r)),
+        roster_(keys_, r.rank, r.size) {}
+
+  // Before every other call, with the same. A rank that cannot join leaves as it would later: the one that
+  // serves the others goes last, so that each reads why.
+  void join(const Rendezvous& r, const StorePtr& whole_store) {
+    try {
+      roster_.enter();
+      if (!r.agent_serves_store) take_seat(keys_, seat_request(r));
+      meet_all(r, whole_store);
+    } catch (...) {
+      leave(kFarewellLimit);
+      throw;
+    }
+  }
 
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return size_; }
@@ -221,26 +242,25 @@ class C10dCommunicator : public Communicator {
   }
 
  private:
-  C10dCommunicator(const Rendezvous& r, const StorePtr& whole_store, const std::string& launch)
-      : rank_(r.rank),
-        size_(r.size),
-        serves_store_(r.rank == 0 && !r.agent_serves_store),
-        timeout_(r.timeout),
-        keys_(part_of(whole_store, launch), server_name(r), store_limit(r)),
-        roster_(keys_, r.rank, r.size) {
-    tell_host(keys_, r);
-    roster_.meet("start", timeout_,
-                 "check that every rank is started, and reaches MASTER_ADDR:MASTER_PORT " +
-                     endpoint_name(r.master_addr, r.master_port));
-    const bool several_hosts = keys_.add("other-hosts", 0) > 0;
-    watch_ = std::make_unique<PeerWatch>(
-        std::make_unique<C10dKeyStore>(part_of(connect_to_store(r, false), launch), server_name(r),
-                                       store_limit(r)),
-        rank_, size_, r.patience, r.when_stuck);
-    collectively([&] { group_ = make_group(r, part_of(whole_store, launch), several_hosts); });
-  }
-
   static constexpr std::chrono::milliseconds kFarewellLimit{5000};
+
+  void meet_all(const Rendezvous& r, const StorePtr& whole_store) {
+    try {
+      tell_host(keys_, r);
+      roster_.meet("start", timeout_,
+                   "check that every rank is started, and reaches MASTER_ADDR:MASTER_PORT " +
+                       endpoint_name(r.master_addr, r.master_port));
+      const bool several_hosts = keys_.add("other-hosts", 0) > 0;
+      watch_ = std::make_unique<PeerWatch>(
+          std::make_unique<C10dKeyStore>(part_of(connect_to_store(r, false), launch_), server_name(r),
+                                         store_limit(r)),
+          rank_, size_, r.patience, r.when_stuck);
+      collectively([&] { group_ = make_group(r, part_of(whole_store, launch_), several_hosts); });
+    } catch (const std::exception& e) {
+      report_failure(first_line(e.what()));
+      throw;
+    }
+  }
 
   template <typename Call>
   void collectively(Call call) {
@@ -282,6 +302,7 @@ class C10dCommunicator : public Communicator {
   int size_;
   bool serves_store_;
   std::chrono::milliseconds timeout_;
+  std::string launch_;
   C10dKeyStore keys_;
   Roster roster_;
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
@@ -298,7 +319,10 @@ std::unique_ptr<Communicator> connect(const Rendezvous& r) {
                 " does not speak",
                 "build with LibTorch 2, or start the ranks with --nproc_per_node, mpirun or srun");
   }
-  return std::make_unique<C10dCommunicator>(r, join_store(r));
+  const StorePtr store = join_store(r);
+  auto communicator = std::make_unique<C10dCommunicator>(r, store, find_launch(r, store));
+  communicator->join(r, store);
+  return communicator;
 }
 
 c10::intrusive_ptr<c10d::ProcessGroup> process_group_of(Communicator& communicator) {

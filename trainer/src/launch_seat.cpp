@@ -38,14 +38,16 @@ std::string random_name() {
 }
 
 // The keys of one launch in a store that several use in turn.
-class LaunchKeys {
+class LaunchKeys : public KeyStore {
  public:
-  LaunchKeys(KeyStore& keys, std::int64_t launch)
-      : keys_(keys), prefix_("launch/" + std::to_string(launch) + "/") {}
+  LaunchKeys(KeyStore& keys, std::int64_t launch) : keys_(keys), prefix_(launch_name(launch) + "/") {}
 
-  void set(const std::string& key, const std::string& value) { keys_.set(prefix_ + key, value); }
-  std::optional<std::string> get(const std::string& key) { return keys_.get(prefix_ + key); }
-  std::int64_t add(const std::string& key) { return keys_.add(prefix_ + key, 1); }
+  void set(const std::string& key, const std::string& value) override { keys_.set(prefix_ + key, value); }
+  std::optional<std::string> get(const std::string& key) override { return keys_.get(prefix_ + key); }
+  std::int64_t add(const std::string& key, std::int64_t amount) override {
+    return keys_.add(prefix_ + key, amount);
+  }
+  void remove(const std::string& key) override { keys_.remove(prefix_ + key); }
 
  private:
   KeyStore& keys_;
@@ -73,9 +75,11 @@ std::int64_t open_launch(KeyStore& keys, const SeatRequest& request) {
     });
     if (awaited.empty()) break;
     if (Clock::now() >= deadline) {
-      throw Error(ErrorCode::kTimeout, name_ranks({awaited.begin(), awaited.end()}) +
-                                           " did not come to the job's store at " + request.where +
-                                           " within " + name_duration(request.timeout));
+      const std::string what = name_ranks({awaited.begin(), awaited.end()}) +
+                               " did not come to the job's store at " + request.where + " within " +
+                               name_duration(request.timeout);
+      Roster(mine, request.rank, request.size).note_failure(what);
+      throw Error(ErrorCode::kTimeout, what);
     }
     pause.wait();
   }
@@ -83,6 +87,10 @@ std::int64_t open_launch(KeyStore& keys, const SeatRequest& request) {
 }
 
 }  // namespace
+
+std::string launch_name(std::int64_t launch) {
+  return "launch/" + std::to_string(launch);
+}
 
 void take_seat(KeyStore& keys, const SeatRequest& request) {
   if (request.rank == 0) keys.set("size", std::to_string(request.size));
@@ -112,7 +120,7 @@ std::int64_t join_launch(KeyStore& keys, const SeatRequest& request) {
     if (launch != tried && size) {
       require_size(*size, request);
       tried = launch;
-      seated = theirs.add(of_rank("seat", request.rank)) == 1;
+      seated = theirs.add(of_rank("seat", request.rank), 1) == 1;
       if (seated) theirs.set(of_rank("name", request.rank), name);
     }
     if (seated && launch == tried && theirs.get(of_rank("answer", request.rank)) == name) return launch;

@@ -25,7 +25,11 @@ void take_seat(KeyStore& keys, const SeatRequest& request);
 // each node's agent counts those by itself, so that the count is no name for the launch. Rank 0 opens a new
 // launch and answers each rank that comes; a rank that came to an earlier launch gets no answer there and
 // moves on. Returns the number of the launch, equal on all its ranks. Throws Error (kUsage: another size, or
-// a rank that exists twice; kTimeout, naming who did not come).
+// a rank that exists twice; kTimeout, naming who did not come: in the launch's part of the store rank 0 notes
+// that as a failure (Roster), for those that have their answer already).
 [[nodiscard]] std::int64_t join_launch(KeyStore& keys, const SeatRequest& request);
+
+// Its part of the store: the keys that begin with this and "/".
+[[nodiscard]] std::string launch_name(std::int64_t launch);
 
 }  // namespace ranklog

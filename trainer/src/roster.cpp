@@ -13,6 +13,7 @@ constexpr char kFailureKey[] = "failure";
 constexpr char kFailureCountKey[] = "failure-count";
 constexpr char kRollCallKey[] = "roll-call";
 constexpr char kSilentKey[] = "silent";
+constexpr char kEnteredKey[] = "entered";
 constexpr char kGoneKey[] = "gone";
 constexpr char kPulseKey[] = "pulse";
 
@@ -155,12 +156,16 @@ void Roster::answer_roll_call() {
   if (keys_.get(kRollCallKey)) keys_.set(alive_key(rank_), "yes");
 }
 
+void Roster::enter() {
+  keys_.add(kEnteredKey, 1);
+}
+
 void Roster::leave(bool wait_for_all, std::chrono::milliseconds limit) {
   const auto deadline = Clock::now() + limit;
   std::int64_t gone = keys_.add(kGoneKey, 1);
   const std::int64_t silent = std::stoll(keys_.get(kSilentKey).value_or("0"));
   PollPause pause;
-  while (wait_for_all && gone + silent < size_ && Clock::now() < deadline) {
+  while (wait_for_all && gone + silent < keys_.add(kEnteredKey, 0) && Clock::now() < deadline) {
     pause.wait();
     gone = keys_.add(kGoneKey, 0);
   }

@@ -46,8 +46,10 @@ class Roster {
   // Answers an open roll call, if there is one. Called by a thread that is never stuck in a collective.
   void answer_roll_call();
 
-  // Counts this rank as gone; `wait_for_all`: returns when every rank is that answered the last roll call, if
-  // there was one, or after `limit`.
+  // Counts this rank as there: whoever waits for all in leave() waits for it too.
+  void enter();
+  // Counts this rank as gone; `wait_for_all`: returns when every rank that entered is, but for those that did
+  // not answer the last roll call, if there was one; or after `limit`.
   void leave(bool wait_for_all, std::chrono::milliseconds limit);
 
  private:

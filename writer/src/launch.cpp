@@ -53,10 +53,11 @@ std::optional<std::string> slurm_job(const EnvLookup& environment) {
 }
 
 // The step names this launch only if srun started the ranks themselves. Agents of torchrun and daemons of
-// mpirun may each come from a step of their own, or from none on the first node.
+// mpirun (OpenMPI's, Hydra's) may each come from a step of their own, or from none on the first node.
 std::string slurm_step(const EnvLookup& environment) {
   const auto step = lookup(environment, "SLURM_STEP_ID");
-  if (!step || under_torchrun(environment) || lookup(environment, "OMPI_COMM_WORLD_RANK")) return "";
+  if (!step || under_torchrun(environment)) return "";
+  if (lookup_any(environment, {"OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID"})) return "";
   const auto pmi_size = lookup(environment, "PMI_SIZE");
   if (pmi_size && pmi_size != lookup(environment, "SLURM_STEP_NUM_TASKS")) return "";
   return "." + *step;
