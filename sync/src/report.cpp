@@ -165,16 +165,20 @@ std::string_view to_string(RunOutcome outcome) noexcept {
 }
 
 int exit_status(std::span<const PlanProblem> problems, bool anything_is_up) {
-  constexpr std::array<int, 5> kOrder = {kExitUsage, kExitUnauthorized, kExitFailed, kExitDamaged,
-                                         kExitTemporary};
-  std::array<bool, kOrder.size()> seen{};
+  const std::array<int, 6> order = {exit_status(ErrorCode::kInterrupted),
+                                    kExitUsage,
+                                    kExitUnauthorized,
+                                    kExitFailed,
+                                    kExitDamaged,
+                                    kExitTemporary};
+  std::array<bool, order.size()> seen{};
   for (const PlanProblem& problem : problems) {
     int status = exit_status(problem.code);
     if (status == kExitDamaged && anything_is_up) status = kExitFailed;
-    for (std::size_t i = 0; i < kOrder.size(); ++i) seen[i] = seen[i] || kOrder[i] == status;
+    for (std::size_t i = 0; i < order.size(); ++i) seen[i] = seen[i] || order[i] == status;
   }
-  for (std::size_t i = 0; i < kOrder.size(); ++i) {
-    if (seen[i]) return kOrder[i];
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (seen[i]) return order[i];
   }
   return kExitOk;
 }

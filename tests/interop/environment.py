@@ -6,6 +6,7 @@ Where it cannot be made, the test that asked for it is skipped with the reason (
 import fcntl
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -14,13 +15,20 @@ SKIPPED = 77
 
 
 def skip(reason):
-    print(f"skipped: {reason}", flush=True)
+    print(f"skipped: {' '.join(reason.split())}", flush=True)  # tools/test looks for this line
     sys.exit(SKIPPED)
 
 
 def _run(command, timeout):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout)
     return done.returncode, done.stdout
+
+
+def _why(output):
+    """pip ends with what it could not find; that it reached nobody stands further up."""
+    last = (output.strip().splitlines()[-1:] or ["pip said nothing"])[0][:300]
+    broken = re.findall(r"connection broken by '(.*)': /", output)
+    return last + (" (" + re.sub("<[^>]*>: ", "", broken[-1])[:300] + ")" if broken else "")
 
 
 def _create(folder):
@@ -33,8 +41,7 @@ def _create(folder):
     except subprocess.TimeoutExpired:
         skip(f"pip install {WANDB} did not end within 15 minutes")
     if status != 0:
-        last = output.strip().splitlines()[-1:] or ["pip said nothing"]
-        skip(f"{WANDB} cannot be had from PyPI: {last[0][:300]}")
+        skip(f"{WANDB} cannot be had from PyPI: {_why(output)}")
 
 
 def python_with_wandb(folder):

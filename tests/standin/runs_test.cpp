@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+#include <stdexcept>
+#include <vector>
+
 #include "harness.hpp"
 
 namespace ranklog::standin {
@@ -163,7 +167,17 @@ TEST(StandinRuns, FileNamesThatClimbOutAreRefused) {
   }
 }
 
+// "0.70.1" as numbers: as texts, 0.9.0 is more than 0.70.0. Throws for what is no three numbers.
+std::vector<int> version_numbers(const std::string& text) {
+  std::vector<int> numbers;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, '.');) numbers.push_back(std::stoi(part));
+  if (numbers.size() != 3) throw std::invalid_argument("no version: " + text);
+  return numbers;
+}
+
 TEST(StandinServer, PresentsItselfWithFeaturesAndARecentVersion) {
+  EXPECT_LT(version_numbers("0.9.0"), version_numbers("0.70.0"));
   StandinTest server;
   const Json info = server
                         .graphql(
@@ -171,10 +185,43 @@ TEST(StandinServer, PresentsItselfWithFeaturesAndARecentVersion) {
                             "versionOnThisInstanceString } "
                             "features { name isEnabled } } }")
                         .data()["serverInfo"];
-  EXPECT_GE(info["latestLocalVersionInfo"]["versionOnThisInstanceString"], "0.70.0");
+  const auto version = version_numbers(info["latestLocalVersionInfo"]["versionOnThisInstanceString"]);
+  EXPECT_GE(version, (std::vector<int>{0, 70, 0}));
   bool gzip = false;
   for (const Json& feature : info["features"]) gzip = gzip || feature["name"] == "FILESTREAM_GZIP";
   EXPECT_TRUE(gzip);
+}
+
+TEST(StandinServer, OfTwoOperationsInOneDocumentTheNamedOneIsCarriedOut) {
+  const Json rules = {{{"operation", "First"}, {"at", 2}, {"action", "status"}, {"status", 503}}};
+  StandinTest server(Settings{}, {{"rules", rules}});
+  const std::string two =
+      "query First { viewer { username } } "
+      "mutation Second { upsertBucket(input: {name: \"r1\", modelName: \"p\", entityName: \"rehearsal\"}) "
+      "{ inserted } }";
+  const auto ask = [&](const char* name) {
+    return server.post("/graphql", {{"query", two}, {"operationName", name}});
+  };
+  const auto runs = [&] {
+    return Json::parse(server.get("http://server/standin/state").text)["projects"].size();
+  };
+
+  const Reply first = ask("First");
+  EXPECT_TRUE(first.data().contains("viewer")) << first.text;
+  EXPECT_EQ(first.data().size(), 1U) << first.text;
+  EXPECT_EQ(runs(), 0U) << "the other one was carried out, too";
+  const Reply second = ask("Second");
+  EXPECT_EQ(second.data(), Json::parse(R"({"upsertBucket": {"inserted": true}})")) << second.text;
+  EXPECT_EQ(runs(), 1U);
+  EXPECT_EQ(ask("First").status, 503) << "a rule counts by the operation that was named";
+  EXPECT_EQ(ask("Second").status, 200);
+
+  const Reply unknown = ask("Third");
+  EXPECT_EQ(unknown.status, 400);
+  EXPECT_NE(unknown.error().find("Third"), std::string::npos) << unknown.text;
+  const Reply unnamed = server.graphql(two);
+  EXPECT_EQ(unnamed.status, 400) << unnamed.text;
+  EXPECT_FALSE(unnamed.error().empty());
 }
 
 TEST(StandinServer, UnknownOperationsAreNamed) {

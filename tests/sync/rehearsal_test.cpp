@@ -327,10 +327,11 @@ TEST_F(SyncTest, UsageErrorsAreUsageErrors) {
   EXPECT_EQ(sync({"--version"}), 0);
 }
 
-// Each allocation of the job left a piece; a sync after the last one makes one run of all.
+// Each allocation of the job left a piece, in a folder of its own; a sync after the last one makes one run of
+// all.
 TEST_F(SyncTest, PiecesOfOneJobBecomeOneRunInAnyOrder) {
   const int kFirst[] = {0, 8, 20, 32, 37};
-  std::vector<std::string> arguments;
+  std::vector<std::string> pieces;
   for (int piece = 0; piece < 4; ++piece) {
     Job job;
     job.nodes = job.ranks_per_node = 1;
@@ -340,20 +341,35 @@ TEST_F(SyncTest, PiecesOfOneJobBecomeOneRunInAnyOrder) {
       identity.wandb_run_id = "one-id";
       if (piece > 0) identity.resume_step = kFirst[piece];
     };
-    RankFileBuilder file = job.open(logs(), 0);
+    const auto folder = dir_ / ("allocation-" + std::to_string(piece));
+    RankFileBuilder file = job.open(folder, 0);
     for (int step = kFirst[piece]; step < kFirst[piece + 1]; ++step) file.row(step, {{"loss", step}});
     file.finish();
-    arguments.insert(arguments.begin() + piece / 2, file.path().string());
+    pieces.push_back(folder.string());
   }
-  serve();
-  ASSERT_EQ(sync(arguments), 0) << errors_ << output_;
-  const json found = runs();
-  ASSERT_EQ(found.size(), 1U);
-  const auto lines = history("one-id");
-  ASSERT_EQ(lines.size(), 37U);
-  for (int step = 0; step < 37; ++step) {
-    EXPECT_EQ(json::parse(lines[static_cast<std::size_t>(step)])["_step"], step);
-  }
+  // All 24 orders, each for a server and an upload state that know nothing yet.
+  int order = 0;
+  do {
+    SCOPED_TRACE(pieces[0] + " " + pieces[1] + " " + pieces[2] + " " + pieces[3]);
+    std::filesystem::remove_all(dir_ / "server");
+    serve();
+    std::vector<std::string> arguments = pieces;
+    arguments.insert(arguments.end(),
+                     {"--state-dir", (dir_ / ("state-" + std::to_string(order++))).string()});
+    ASSERT_EQ(sync(arguments), 0) << errors_ << output_;
+    const json found = runs();
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found["one-id"]["anomalies"], json::array());
+    const auto lines = history("one-id");
+    ASSERT_EQ(lines.size(), 37U);
+    for (int step = 0; step < 37; ++step) {
+      const json row = json::parse(lines[static_cast<std::size_t>(step)]);
+      EXPECT_EQ(row["_step"], step);
+      EXPECT_EQ(row["loss"], step);
+    }
+    stop_serving();
+  } while (std::ranges::next_permutation(pieces).found);
+  EXPECT_EQ(order, 24);
 }
 
 TEST_F(SyncTest, ProcessThatDiedWithoutAWordIsUploadedAsCrashed) {
@@ -503,6 +519,64 @@ TEST_F(SyncTest, CtrlCAtTheQuestionEndsWith130) {
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 130);
   EXPECT_EQ(requests_received(), 0U);
+}
+
+// On a terminal one line is drawn over and over while the history goes up, and gone at the end.
+TEST_F(SyncTest, ProgressIsOneLineOfTheTerminalAndClearedAtTheEnd) {
+  write_job();
+  serve(json::array({{{"path", "*/file_stream"}, {"action", "delay"}, {"delay_ms", 700}}}));
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    setenv("HOME", dir_.path().c_str(), 1);
+    setenv("WANDB_BASE_URL", url_.c_str(), 1);
+    setenv("WANDB_API_KEY", key_.c_str(), 1);
+    setenv("no_proxy", "127.0.0.1", 1);
+    unsetenv("WANDB_SILENT");
+    unsetenv("WANDB_QUIET");
+    const std::string folder = logs();
+    execl(WANDB_SYNC_PROGRAM, WANDB_SYNC_PROGRAM, folder.c_str(), "--strategy", "main",
+          static_cast<char*>(nullptr));
+    _exit(99);
+  }
+  std::string shown;
+  for (char byte = 0; read(terminal, &byte, 1) == 1;) shown += byte;  // until the program has ended
+  close(terminal);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0) << shown;
+
+  const std::string clear = "\r\x1b[K";
+  const std::string line = clear + "history ";
+  ASSERT_NE(shown.find(line), std::string::npos) << shown;
+  EXPECT_NE(shown.find("/" + std::to_string(kSteps) + " steps ("), std::string::npos) << shown;
+  // It is never left standing: what follows it clears it, and the report comes after that.
+  const std::size_t last = shown.rfind("history ");
+  const std::size_t end = shown.find_first_of("\r\n", last);
+  ASSERT_NE(end, std::string::npos) << shown;
+  EXPECT_EQ(shown.substr(end, clear.size()), clear) << shown;
+  for (std::size_t at = shown.find("history "); at != std::string::npos;
+       at = shown.find("history ", at + 1)) {
+    EXPECT_EQ(shown[shown.find_first_of("\r\n", at)], '\r') << shown;
+    EXPECT_NE(shown[shown.find_first_of("\r\n", at) + 1], '\n') << shown;
+  }
+  EXPECT_NE(shown.find("1 run uploaded", end), std::string::npos) << shown;
+}
+
+TEST_F(SyncTest, JsonOfAPushIsOneDocumentAndProgressGoesElsewhere) {
+  write_job();
+  serve();
+  ASSERT_EQ(sync({"push", logs(), "--strategy", "node", "--json"}), 0) << errors_;
+  const json report = json::parse(output_, nullptr, false);  // refuses anything around the document
+  ASSERT_TRUE(report.is_object()) << output_;
+  EXPECT_EQ(report["exit_status"], 0);
+  ASSERT_EQ(report["experiments"].size(), 1U);
+  EXPECT_EQ(report["experiments"][0]["runs"].size(), 2U);
+  EXPECT_EQ(report["experiments"][0]["runs"][0]["outcome"], "uploaded");
+  EXPECT_NE(errors_.find("strategy node, 2 runs"), std::string::npos) << errors_;
+  EXPECT_NE(errors_.find("run http://127.0.0.1:"), std::string::npos) << errors_;
+  EXPECT_EQ(errors_.find('\x1b'), std::string::npos) << "no terminal, no control codes: " << errors_;
 }
 
 // Killed where it hurts most, with the server having acted: the next sync makes it whole.

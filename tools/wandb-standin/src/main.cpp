@@ -43,7 +43,7 @@ Fields of a rule; what is left out of the first three matches all (* stands for 
                JSON; with "process": true the request is carried out all the same
 While it runs: POST /standin/script, POST /standin/clock {"advance_seconds": 600}, GET /standin/state.
 
-Exit status: 0 stopped by a signal, 1 failed, 2 usage, 5 the folder is damaged.)";
+Exit status: 0 done, or stopped by a signal; 1 failed; 2 wrong usage; 5 the folder is damaged.)";
 
 struct Arguments {
   std::string folder;

@@ -49,7 +49,8 @@ struct PushReport {
   int signal_number = 0;  // that stopped the push; 0: none
 };
 
-// The first that applies of 2, 4, 1, 5, 75, 0. Damage beside something that goes up makes it partial: 1.
+// The first that applies of 130 (stopped), 2, 4, 1, 5, 75, 0. Damage beside something that goes up makes it
+// partial: 1.
 [[nodiscard]] int exit_status(std::span<const PlanProblem> problems, bool anything_is_up);
 
 // The exit status of wandb-sync (see --help): 128 + signal, else what the problems make it.
