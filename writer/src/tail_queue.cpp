@@ -97,11 +97,11 @@ void TailQueue::define_key(KeyId key, const KeyPath& path) {
   std::string frame;
   append_key_record(frame, key, path);
   Lock lock(mutex_);
+  key_frames_.push_back(frame);  // before a place is taken, which has to be filled whatever happens
   TailBuffer& buffer = *live_.back().buffer;
   TailBuffer::Place place;
   const bool fits = buffer.reserve(frame.size(), false, place);
   if (!fits) buffer.close();  // the next buffer begins with the keys
-  key_frames_.push_back(frame);
   lock.unlock();
   if (!fits) return;
   std::uint32_t payload_bytes = 0;
