@@ -166,7 +166,7 @@ void TailQueue::open_file(Lock& lock, std::shared_ptr<TailFile> file, std::uint6
   const std::size_t start = files_.header.size() + keys.size();
   std::memcpy(memory.data() + files_.header.size(), keys.data(), keys.size());
   TailBuffer& buffer = idle_buffer(memory.size());
-  live_.push_back({&buffer, file, start, before, 0, false});
+  live_.push_back({&buffer, file, start, before, {start, before}, 0, false});
   live_bytes_ += memory.size();
   buffer.open(file, start, before);
   current_.store(&buffer, std::memory_order_release);
@@ -184,7 +184,7 @@ void TailQueue::open_memory(std::size_t capacity, std::uint64_t before) {
   TailMemory memory = TailMemory::allocate(capacity);
   if (memory.data() == nullptr) throw std::bad_alloc();
   TailBuffer& buffer = idle_buffer(capacity);
-  live_.push_back({&buffer, nullptr, 0, before, 0, false});
+  live_.push_back({&buffer, nullptr, 0, before, {0, before}, 0, false});
   live_bytes_ += capacity;
   buffer.open(std::move(memory), error_, before);
   current_.store(&buffer, std::memory_order_release);
@@ -283,9 +283,11 @@ int TailQueue::error() const {
 
 bool TailQueue::is_broken() const {
   const Lock lock(mutex_);
-  return std::ranges::any_of(live_, [&](const Live& live) {
-    return !live.is_sound() && live.buffer->end().sequence > std::max(watermark_, live.before);
-  });
+  return std::ranges::any_of(live_, [&](const Live& live) { return waits_for_database(live); });
+}
+
+bool TailQueue::waits_for_database(const Live& live) const noexcept {
+  return !live.is_sound() && live.buffer->end().sequence > std::max(watermark_, live.before);
 }
 
 bool TailQueue::is_drained() const {
@@ -358,30 +360,42 @@ void TailQueue::set_hopeless(bool hopeless) {
 }
 
 std::uint64_t TailQueue::sync() {
+  Lock lock(mutex_);
   std::uint64_t through = watermark_;
   bool gap = false;
-  for (std::size_t i = 0;; ++i) {
-    Lock lock(mutex_);
-    if (i == live_.size()) return through;
-    Live& live = live_[i];
-    const auto end = live.buffer->end();
-    gap = gap || !live.is_sound();
-    if (live.file && live.synced < end.offset) {
-      const auto file = live.file;
-      const bool newest = i + 1 == live_.size();
-      lock.unlock();
-      const int error = file->sync();
-      if (error == 0 && newest) file->touch_ahead(end.offset);
-      lock.lock();
-      // Only this thread takes buffers away, so the place is the same.
-      live_[i].synced = end.offset;
-      if (error != 0) {
-        live_[i].sync_failed = gap = true;
-        error_ = error;
-      }
+  // Those there are now: of the last, records may come that nobody has looked at before the next is opened.
+  const std::size_t buffers = live_.size();
+  for (std::size_t i = 0; i < buffers; ++i) {
+    Live& live = live_[i];  // only this thread takes buffers away
+    const std::size_t end = live.buffer->end().offset;
+    lock.unlock();
+    const auto published = published_part(live, end);
+    const bool is_new = live.file && live.synced < published.offset;
+    const int error = is_new ? live.file->sync() : 0;
+    if (is_new && error == 0 && i + 1 == buffers) live.file->touch_ahead(published.offset);
+    lock.lock();
+    live.published = published;
+    live.synced = published.offset;
+    if (error != 0) {
+      live.sync_failed = true;
+      error_ = error;
     }
-    if (!gap) through = std::max(through, end.sequence);
+    gap = gap || waits_for_database(live);
+    if (!gap) through = std::max(through, published.sequence);
+    gap = gap || published.offset < end;
   }
+  return through;
+}
+
+// From what is known to be published to the first record that its caller is still at.
+TailBuffer::End TailQueue::published_part(const Live& live, std::size_t end) {
+  TailBuffer::End part = live.published;
+  while (part.offset < end) {
+    const std::string_view payload = live.buffer->next(part.offset);
+    if (payload.empty()) break;
+    part.sequence = std::max(part.sequence, sequence_of_record(payload));
+  }
+  return part;
 }
 
 std::uint64_t TailQueue::in_memory_alone() const {

@@ -105,12 +105,14 @@ class TailQueue {
     std::shared_ptr<TailFile> file;  // empty: in memory alone
     std::size_t start = 0;           // of the first record
     std::uint64_t before = 0;        // the last number in earlier buffers
+    TailBuffer::End published;       // as far as sync() has found no gap
     std::size_t synced = 0;          // up to this offset
     bool sync_failed = false;
     [[nodiscard]] bool is_sound() const noexcept { return file && !sync_failed && buffer->error() == 0; }
   };
 
   bool drain_buffer(std::uint64_t last, const Visit& visit);
+  [[nodiscard]] static TailBuffer::End published_part(const Live& live, std::size_t end);
   void reserve_slowly(std::size_t bytes, Reservation& reservation) noexcept;
   bool wait_for_buffer(Lock& lock);
   [[nodiscard]] bool has_room() const noexcept { return live_bytes_ < limits_.bytes; }
@@ -121,6 +123,7 @@ class TailQueue {
   [[nodiscard]] std::shared_ptr<TailFile> take_spare(std::size_t capacity);
   [[nodiscard]] TailBuffer& idle_buffer(std::size_t capacity);
   [[nodiscard]] std::size_t missing_spares();
+  [[nodiscard]] bool waits_for_database(const Live& live) const noexcept;
   [[nodiscard]] std::uint64_t last_sequence_locked() const noexcept;
 
   const Files files_;
