@@ -337,20 +337,31 @@ bool TailQueue::drain_buffer(std::uint64_t last, const Visit& visit) {
   return true;
 }
 
+// Removing a file may take as long as the disk likes: not with the lock.
 void TailQueue::release(std::uint64_t watermark, std::size_t keys) {
-  const Lock lock(mutex_);
+  Lock lock(mutex_);
   watermark_ = watermark;
-  while (cursor_.index > 0 && live_.front().buffer->end().sequence <= watermark) {
-    TailBuffer* buffer = live_.front().buffer;
-    if (auto file = buffer->empty()) file->remove();
-    live_bytes_ -= buffer->capacity();
-    idle_.push_back(buffer);
-    live_.pop_front();
-    --cursor_.index;
-  }
   for (; first_key_ < keys && !key_frames_.empty(); ++first_key_) key_frames_.pop_front();
   full_since_.reset();
+  while (cursor_.index > 0 && live_.front().buffer->end().sequence <= watermark) {
+    auto file = release_oldest();
+    lock.unlock();
+    room_.notify_all();
+    if (file) file->remove();
+    file.reset();
+    lock.lock();
+  }
   room_.notify_all();
+}
+
+std::shared_ptr<TailFile> TailQueue::release_oldest() noexcept {
+  TailBuffer* buffer = live_.front().buffer;
+  live_bytes_ -= buffer->capacity();
+  live_.pop_front();
+  --cursor_.index;
+  auto file = buffer->empty();
+  idle_.push_back(buffer);
+  return file;
 }
 
 void TailQueue::set_hopeless(bool hopeless) {
@@ -410,15 +421,22 @@ std::uint64_t TailQueue::in_memory_alone() const {
 }
 
 void TailQueue::remove_files(bool all) noexcept {
-  const Lock lock(mutex_);
-  for (const auto& file : spares_) file->remove();
-  spares_.clear();
+  Lock lock(mutex_);
+  std::vector<std::shared_ptr<TailFile>> spares;
+  spares.swap(spares_);
+  lock.unlock();
+  for (const auto& file : spares) file->remove();
+  spares.clear();
   if (!all) return;
   // Nobody is in a buffer any more, and nobody comes: they are closed.
+  lock.lock();
   for (Live& live : live_) {
-    if (live.file) live.file->remove();
     live.file.reset();
-    (void)live.buffer->empty();
+    auto file = live.buffer->empty();
+    lock.unlock();
+    if (file) file->remove();
+    file.reset();
+    lock.lock();
   }
 }
 

@@ -121,6 +121,7 @@ class TailQueue {
   void open_memory(std::size_t capacity, std::uint64_t before);
   [[nodiscard]] std::shared_ptr<TailFile> create_file(std::size_t capacity) noexcept;
   [[nodiscard]] std::shared_ptr<TailFile> take_spare(std::size_t capacity);
+  [[nodiscard]] std::shared_ptr<TailFile> release_oldest() noexcept;
   [[nodiscard]] TailBuffer& idle_buffer(std::size_t capacity);
   [[nodiscard]] std::size_t missing_spares();
   [[nodiscard]] bool waits_for_database(const Live& live) const noexcept;
