@@ -261,7 +261,7 @@ Outcome Writer::flush(std::chrono::milliseconds limit) noexcept {
     if (impl_->probes) impl_->probes->flush(deadline);
     const bool captured = core.worker->drain(deadline);
     const auto through = core.recorder.last_sequence();
-    if (!core.sealer.flush(deadline)) return not_ended(limit);
+    if (!core.sealer.flush(through, deadline)) return not_ended(limit);
     Outcome outcome = core.recorder.outcome(through);
     add_capture_trouble(outcome, *core.worker, captured);
     return outcome;
