@@ -3,11 +3,14 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <string_view>
@@ -46,9 +49,14 @@ int answer(int fd, std::atomic<int> FaultyDisk::* error) {
   return faulty != nullptr ? faulty->answer(faulty->*error) : 0;
 }
 
+void sleep_ms(int ms) {
+  if (ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+}
+
 int answer_to_creation(const char* path, int flags) {
   FaultyDisk* const faulty = disk;
   if (faulty == nullptr || (flags & O_CREAT) == 0 || !is_below(path, faulty->folder())) return 0;
+  sleep_ms(faulty->create_ms);
   return faulty->answer(faulty->create_error);
 }
 
@@ -56,7 +64,7 @@ int answer_to_sync(int fd) {
   FaultyDisk* const faulty = disk_of(fd);
   if (faulty == nullptr) return 0;
   ++faulty->syncs;
-  if (const int ms = faulty->sync_ms; ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+  sleep_ms(faulty->sync_ms);
   return faulty->answer(faulty->sync_error);
 }
 
@@ -64,6 +72,18 @@ int answer_to_growth(int fd, off_t size) {
   struct stat facts = {};
   if (disk == nullptr || ::fstat(fd, &facts) != 0 || size <= facts.st_size) return 0;
   return answer(fd, &FaultyDisk::allocate_error);
+}
+
+// The first page of a write that crosses one, and then the end, as the kernel does it to a process that is
+// killed meanwhile.
+void die_in_write(int fd, const iovec* parts, int count, off_t at) {
+  constexpr std::size_t kPage = 4096;
+  std::string bytes;
+  for (int i = 0; i < count; ++i) bytes.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
+  const std::size_t of_page = kPage - static_cast<std::size_t>(at) % kPage;
+  if (bytes.size() <= of_page) return;
+  static_cast<void>(!::pwrite(fd, bytes.data(), of_page, at));
+  ::raise(SIGKILL);
 }
 
 template <class Result>
@@ -115,6 +135,27 @@ ssize_t pwrite(int fd, const void* data, size_t bytes, off_t at) {
 
 ssize_t pwrite64(int fd, const void* data, size_t bytes, off64_t at) {
   return pwrite(fd, data, bytes, at);
+}
+
+ssize_t pwritev(int fd, const iovec* parts, int count, off_t at) {
+  static auto* const real = next<ssize_t(int, const iovec*, int, off_t)>("pwritev");
+  if (FaultyDisk* const faulty = disk_of(fd); faulty != nullptr) {
+    sleep_ms(faulty->next_write_ms.exchange(0));
+    if (faulty->kills_in_write) die_in_write(fd, parts, count, at);
+  }
+  const int error = answer(fd, &FaultyDisk::write_error);
+  return error != 0 ? fail<ssize_t>(error) : real(fd, parts, count, at);
+}
+
+ssize_t pwritev64(int fd, const iovec* parts, int count, off64_t at) {
+  return pwritev(fd, parts, count, at);
+}
+
+int unlink(const char* path) noexcept {
+  static auto* const real = next<int(const char*)>("unlink");
+  FaultyDisk* const faulty = disk;
+  if (faulty != nullptr && is_below(path, faulty->folder())) sleep_ms(faulty->remove_ms);
+  return real(path);
 }
 
 int fsync(int fd) {

@@ -17,13 +17,18 @@ class FaultyDisk {
   FaultyDisk& operator=(const FaultyDisk&) = delete;
 
   // An errno; 0: none.
-  std::atomic<int> write_error{0};     // write, pwrite
+  std::atomic<int> write_error{0};     // write, pwrite, pwritev
   std::atomic<int> sync_error{0};      // fsync, fdatasync
   std::atomic<int> create_error{0};    // open with O_CREAT
   std::atomic<int> allocate_error{0};  // fallocate, posix_fallocate; ftruncate that makes a file longer
   std::atomic<int> link_error{0};      // link; not one of fail_all()'s
   std::atomic<int> passes{0};          // so many calls that would fail are let through first
   std::atomic<int> sync_ms{0};         // each sync takes this much longer
+  std::atomic<int> create_ms{0};       // each creation
+  std::atomic<int> remove_ms{0};       // each unlink
+  std::atomic<int> next_write_ms{0};   // the next pwritev alone
+  // The process is killed in the next pwritev that crosses a page, when the first page is written.
+  std::atomic<bool> kills_in_write{false};
 
   std::atomic<int> failed{0};  // calls, so far
   std::atomic<int> syncs{0};

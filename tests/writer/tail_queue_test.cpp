@@ -12,6 +12,7 @@
 #include "ranklog/schema/error.hpp"
 #include "ranklog/schema/naming.hpp"
 #include "support/temp_dir.hpp"
+#include "tail_rows.hpp"
 
 namespace ranklog::writer {
 namespace {
@@ -27,21 +28,12 @@ class TailQueueTest : public ::testing::TestWithParam<TailMode> {
   }
   // One row of one number and a text; its sequence number, or 0.
   static std::uint64_t put(TailQueue& queue, std::size_t text_bytes = 100) {
-    const std::string text(text_bytes, 'x');
-    const TailField fields[] = {{0, 1.5}, {1, std::string_view(text)}};
-    const auto reservation = queue.reserve(row_payload_bytes(fields));
-    if (reservation.refusal != TailQueue::Refusal::kNone) return 0;
-    TailBuffer::announce(reservation.place, row_payload_bytes(fields));
-    write_row_payload(reservation.place.payload(), reservation.place.sequence, 7, 8, fields);
-    last_error_ = reservation.buffer->publish(reservation.place, row_payload_bytes(fields));
-    return reservation.place.sequence;
+    test::TailRowOnItsWay row(queue, text_bytes);
+    if (row.sequence() > 0) last_error_ = row.publish();
+    return row.sequence();
   }
   static std::vector<std::uint64_t> drain(TailQueue& queue, std::uint64_t most = 1'000'000) {
-    std::vector<std::uint64_t> sequences;
-    queue.drain(most, [&](std::string_view payload) {
-      if (sequence_of_record(payload) > 0) sequences.push_back(sequence_of_record(payload));
-    });
-    return sequences;
+    return test::drain(queue, most);
   }
   [[nodiscard]] std::size_t files_left() const {
     std::size_t count = 0;
@@ -123,12 +115,40 @@ TEST_P(TailQueueTest, FilesReadAsTheRecordsWithTheKeysBeforeThem) {
   EXPECT_EQ(newest.find("loss"), std::string::npos);
 }
 
+TEST_P(TailQueueTest, WhatIsStillBeingWrittenIsNotDurableNorIsWhatFollows) {
+  TailQueue queue(files(), {kBytes, true}, [] {});
+  put(queue);
+  EXPECT_EQ(queue.sync(), 1U);
+  test::TailRowOnItsWay late(queue);
+  EXPECT_EQ(queue.sync(), 1U);
+  while (files_left() < 3) put(queue);
+  EXPECT_EQ(queue.sync(), 1U) << "buffers behind the gap do not count either";
+  EXPECT_EQ(late.publish(), 0);
+  EXPECT_EQ(queue.sync(), queue.last_sequence());
+  EXPECT_EQ(queue.sync(), queue.last_sequence());
+}
+
 TEST_P(TailQueueTest, RecordLargerThanABufferHasRoom) {
   TailQueue queue(files(), {kBytes, true}, [] {});
   EXPECT_EQ(put(queue), 1U);
   EXPECT_EQ(put(queue, 5 * kBytes), 2U);
   EXPECT_EQ(put(queue, 10), 3U);
   EXPECT_EQ(drain(queue), range(1, 3));
+}
+
+TEST_P(TailQueueTest, RecordAsLargeAsTheLimitStallsNothing) {
+  for (const std::size_t limit : {kBytes, std::size_t{1}}) {
+    TailQueue queue(files(), {limit, false}, [] {});
+    EXPECT_EQ(put(queue, 2 * kBytes), 1U);
+    EXPECT_TRUE(queue.is_half_full());
+    for (std::uint64_t last = 1; last < 2000; ++last) {
+      EXPECT_EQ(drain(queue), range(last, last));
+      queue.release(last, 0);
+      ASSERT_FALSE(queue.is_half_full()) << last;
+      ASSERT_EQ(put(queue), last + 1);
+    }
+    queue.remove_files(true);
+  }
 }
 
 TEST_P(TailQueueTest, FullQueueRefusesUntilSomethingIsReleased) {
@@ -168,6 +188,40 @@ TEST_P(TailQueueTest, WithoutAFileRecordsAreInMemoryAloneUntilThereIsOne) {
   EXPECT_FALSE(queue.is_broken());
   EXPECT_EQ(queue.error(), 0);
   EXPECT_EQ(queue.in_memory_alone(), 0U);
+}
+
+TEST_P(TailQueueTest, WhatFindsNoSpareAndCannotWaitIsToldToBeInMemory) {
+  TailQueue queue(files(), {kBytes, true}, [] {});
+  int error = 0;
+  for (int i = 0; i < 1000 && queue.in_memory_alone() == 0; ++i) {
+    test::TailRowOnItsWay row(queue.reserve_now(test::TailRowOnItsWay::payload_bytes(100)), 100);
+    error = row.publish();
+  }
+  ASSERT_EQ(queue.in_memory_alone(), 1U);
+  EXPECT_NE(error, 0);
+  EXPECT_NE(queue.error(), 0);
+  EXPECT_TRUE(queue.prepare());
+  put(queue);
+  EXPECT_EQ(last_error_, 0);
+}
+
+TEST_P(TailQueueTest, KeysLargerThanABufferFindAFileToo) {
+  TailQueue queue(files(), {kBytes, true}, [] {});
+  for (KeyId key = 0; key < 10; ++key) {
+    queue.define_key(key, KeyPath::flat(std::string(3000, static_cast<char>('a' + key))));
+  }
+  block_folder();
+  while (last_error_ == 0) put(queue);
+  unblock_folder();
+  const auto alone = queue.in_memory_alone();
+  EXPECT_TRUE(queue.prepare());
+  put(queue);
+  EXPECT_EQ(last_error_, 0);
+  EXPECT_EQ(queue.in_memory_alone(), alone);
+  EXPECT_TRUE(queue.prepare());
+  const auto files = files_left();
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(queue.prepare());
+  EXPECT_EQ(files_left(), files);
 }
 
 TEST_P(TailQueueTest, ClosedQueueTakesNothing) {

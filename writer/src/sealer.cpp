@@ -18,6 +18,9 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kFirstBackoff{100};
 constexpr milliseconds kLongestBackoff{5000};
+// A row that has its place is there in microseconds, unless its thread is stopped.
+constexpr milliseconds kFirstPause{1};
+constexpr milliseconds kLongestPause{100};
 // How long the end of a file is tried again while the disk refuses.
 constexpr milliseconds kEndPatience{3000};
 // Merging is a nicety: a process that wants to end is not held up by it for longer.
@@ -37,17 +40,21 @@ Sealer::Sealer(Settings settings, RankDatabase database, Recorder& recorder)
       last_sync_(steady_clock::now()),
       last_commit_(last_sync_),
       retry_at_(last_sync_),
-      last_report_(last_sync_) {}
+      last_report_(last_sync_),
+      look_again_at_(last_sync_) {}
 
 // ---- Any thread ----
 
-bool Sealer::flush(SteadyTime deadline) {
+bool Sealer::flush(std::uint64_t through, SteadyTime deadline) {
   std::unique_lock lock(mutex_);
   const std::uint64_t ticket = ++flush_requested_;
+  flush_through_ = std::max(flush_through_, through);
+  flush_deadline_ = std::max(flush_deadline_, deadline);
   lock.unlock();
   recorder_.wake();
   lock.lock();
-  return changed_.wait_until(lock, deadline, [&] { return flush_done_ >= ticket || stopped_; });
+  return changed_.wait_until(
+      lock, deadline, [&] { return flush_done_ >= ticket || recorder_.is_durable(through) || stopped_; });
 }
 
 void Sealer::request_stop(const std::optional<EndRecord>& end, SteadyTime deadline) {
@@ -81,8 +88,8 @@ void Sealer::run() noexcept {
   while (!stopping()) {
     try {
       const SteadyTime wake_at = next_wake();
-      const bool refused = steady_clock::now() < retry_at_;
-      recorder_.wait_until(wake_at, refused ? kNever : watermark_ + settings_.chunk_rows);
+      const bool in_vain = steady_clock::now() < std::max(retry_at_, look_again_at_);
+      recorder_.wait_until(wake_at, in_vain ? kNever : watermark_ + settings_.chunk_rows);
       step();
     } catch (const std::exception& error) {
       recorder_.commit_failed(error.what());
@@ -118,15 +125,17 @@ void Sealer::note_time(SteadyTime now) {
 SteadyTime Sealer::next_wake() {
   const auto now = steady_clock::now();
   note_time(now);
-  const auto sync_at = last_sync_ + settings_.sync_interval;
-  if (batch_ || recorder_.queue().is_broken()) return std::min(sync_at, retry_at_);
-  if (!oldest_) return sync_at;
-  return std::min(sync_at, std::max(*oldest_ + settings_.seal_interval, retry_at_));
+  const auto seal_at = std::max(retry_at_, look_again_at_);
+  auto wake_at = last_sync_ + settings_.sync_interval;
+  if (flush_waits_) wake_at = std::min(wake_at, now + kFirstPause);
+  if (batch_ || pause_.count() > 0 || recorder_.queue().is_broken()) return std::min(wake_at, seal_at);
+  if (!oldest_) return wake_at;
+  return std::min(wake_at, std::max(*oldest_ + settings_.seal_interval, seal_at));
 }
 
 bool Sealer::seal_due(SteadyTime now) {
   note_time(now);
-  if (now < retry_at_) return false;
+  if (now < std::max(retry_at_, look_again_at_)) return false;
   return batch_ || enough_pending() || recorder_.queue().is_broken() ||
          (oldest_ && now >= *oldest_ + settings_.seal_interval);
 }
@@ -136,14 +145,23 @@ void Sealer::step() {
   const bool refused = now >= retry_at_ && !recorder_.queue().prepare();
   if (now >= last_sync_ + settings_.sync_interval) sync_tail();
   if (seal_due(now)) {
-    // Whole chunks as long as there are enough rows for them.
-    const std::uint64_t chunks = pending() / settings_.chunk_rows;
-    seal(std::clamp<std::uint64_t>(chunks, 1, kMostChunks) * settings_.chunk_rows);
+    seal_what_is_due();
+  } else if (now >= look_again_at_) {
+    pause_ = milliseconds{0};
   }
   if (refused && steady_clock::now() >= retry_at_) back_off();
   beat(now);
   serve_flush();
   report();
+}
+
+void Sealer::seal_what_is_due() {
+  // Whole chunks as long as there are enough rows for them.
+  const std::uint64_t chunks = pending() / settings_.chunk_rows;
+  const bool sealed = seal(std::clamp<std::uint64_t>(chunks, 1, kMostChunks) * settings_.chunk_rows);
+  const bool in_vain = !sealed && !batch_ && retry_at_ <= steady_clock::now();
+  pause_ = in_vain ? std::clamp(2 * pause_, kFirstPause, kLongestPause) : milliseconds{0};
+  look_again_at_ = steady_clock::now() + pause_;
 }
 
 // Tells readers on other nodes that this process lives, though it has nothing to say.
@@ -160,20 +178,32 @@ void Sealer::beat(SteadyTime now) {
 }
 
 void Sealer::serve_flush() {
-  std::uint64_t requested = 0;
+  std::uint64_t requested = 0, through = 0;
+  SteadyTime deadline;
   {
     const std::lock_guard lock(mutex_);
     requested = flush_requested_;
+    through = flush_through_;
+    deadline = flush_deadline_;
   }
   if (requested == flush_served_) return;
-  const std::uint64_t target = recorder_.last_sequence();
+  flush_waits_ = !make_durable(through) && steady_clock::now() < deadline;
+  const std::lock_guard lock(mutex_);
+  if (!flush_waits_) flush_served_ = flush_done_ = requested;
+  changed_.notify_all();
+}
+
+// False if a caller is still writing one of these records; true if it is done, or the disk refuses.
+bool Sealer::make_durable(std::uint64_t through) {
   sync_tail();
   // What the tail could not take is made durable by the database, if anything can do it.
-  while (!recorder_.is_durable(target) && seal(pending())) continue;
-  flush_served_ = requested;
-  const std::lock_guard lock(mutex_);
-  flush_done_ = requested;
-  changed_.notify_all();
+  while (!recorder_.is_durable(through) && recorder_.queue().is_broken()) {
+    const auto retry_at = retry_at_;
+    if (seal(pending())) continue;
+    if (retry_at_ != retry_at) return true;
+    break;
+  }
+  return recorder_.is_durable(through);
 }
 
 void Sealer::sync_tail() {

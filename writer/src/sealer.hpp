@@ -39,8 +39,9 @@ class Sealer {
   // The thread's body: until request_stop(), then seals what is left.
   void run() noexcept;
 
-  // From any thread. Makes everything that was logged before durable; false if it took longer.
-  bool flush(SteadyTime deadline);
+  // From any thread. Makes everything up to that number durable, or finds that the disk refuses; false if it
+  // took longer.
+  bool flush(std::uint64_t through, SteadyTime deadline);
   // The thread seals what is left, writes the end record if one is given, and ends. The first call counts.
   void request_stop(const std::optional<EndRecord>& end, SteadyTime deadline);
   bool wait_stopped(SteadyTime deadline);
@@ -51,11 +52,13 @@ class Sealer {
   // The thread's own.
   void step();
   void serve_flush();
+  [[nodiscard]] bool make_durable(std::uint64_t through);
   void note_time(SteadyTime now);
   [[nodiscard]] std::uint64_t pending() const;
   [[nodiscard]] bool enough_pending() const;
   [[nodiscard]] SteadyTime next_wake();
   [[nodiscard]] bool seal_due(SteadyTime now);
+  void seal_what_is_due();
   void beat(SteadyTime now);
   bool seal(std::uint64_t most);
   bool collect(std::uint64_t most);
@@ -79,14 +82,20 @@ class Sealer {
   std::size_t keys_ = 0;              // committed
   std::optional<SteadyTime> oldest_;  // when something pending was first seen
   std::uint64_t flush_served_ = 0;
+  bool flush_waits_ = false;
   SteadyTime last_sync_, last_commit_, retry_at_, last_report_;
   std::chrono::milliseconds backoff_{0};
+  // While all that is due stands behind a row that its caller is still writing.
+  std::chrono::milliseconds pause_{0};
+  SteadyTime look_again_at_;
   bool reported_ = false;
   std::uint64_t reported_drops_ = 0;
 
   mutable std::mutex mutex_;  // guards everything below
   std::condition_variable changed_;
   std::uint64_t flush_requested_ = 0;
+  std::uint64_t flush_through_ = 0;
+  SteadyTime flush_deadline_;
   std::uint64_t flush_done_ = 0;
   bool stop_ = false;
   std::optional<EndRecord> end_;

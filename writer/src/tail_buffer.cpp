@@ -72,20 +72,31 @@ void TailBuffer::announce(const Place& place, std::size_t payload_bytes) noexcep
 }
 
 int TailBuffer::publish(const Place& place, std::size_t payload_bytes) noexcept {
-  const auto length = static_cast<std::uint32_t>(payload_bytes);
   const std::string_view payload(place.payload(), payload_bytes);
   const std::uint32_t checksum = frame_checksum(payload);
   int error = error_.load(std::memory_order_relaxed);
-  if (write_through_ && error == 0) {
-    std::array<char, kFrameHeadBytes> head;
-    std::memcpy(head.data(), &length, sizeof length);
-    std::memcpy(head.data() + sizeof length, &checksum, sizeof checksum);
-    error = file_->write(place.offset, std::string_view(head.data(), head.size()), payload);
-  }
+  if (write_through_ && error == 0) error = write(place, payload, checksum);
   if (error != 0) fail(error, place.sequence);
   // Nothing of the buffer may be touched afterwards.
   checksum_of(place.frame).store(checksum, std::memory_order_release);
   return error;
+}
+
+// A kill ends a write only between pages. So a record on one page goes at once; of another, the checksum goes
+// last, as it does in memory: cut off, it is a record that was not finished, and says where it ends.
+int TailBuffer::write(const Place& place, std::string_view payload, std::uint32_t checksum) const noexcept {
+  constexpr std::size_t kPage = 4096;
+  const std::size_t last = place.offset + kFrameHeadBytes + payload.size() - 1;
+  const bool on_one_page = place.offset / kPage == last / kPage;
+  const std::array<std::uint32_t, 2> head = {static_cast<std::uint32_t>(payload.size()),
+                                             on_one_page ? checksum : 0};
+  static_assert(sizeof head == kFrameHeadBytes);
+  const auto bytes = [](const auto& value) {
+    return std::string_view(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  const int error = file_->write(place.offset, bytes(head), payload);
+  if (error != 0 || on_one_page) return error;
+  return file_->write(place.offset + sizeof(std::uint32_t), bytes(checksum), {});
 }
 
 std::string_view TailBuffer::next(std::size_t& offset) const noexcept {

@@ -80,7 +80,6 @@ class TailBuffer {
   // The payload at `offset`, which then moves behind it; empty if nothing is published there yet.
   [[nodiscard]] std::string_view next(std::size_t& offset) const noexcept;
 
-  [[nodiscard]] const std::shared_ptr<TailFile>& file() const noexcept { return file_; }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
  private:
@@ -91,6 +90,8 @@ class TailBuffer {
   static constexpr std::uint64_t kClosed = std::uint64_t{1} << 63;
   static constexpr std::uint64_t kCountMask = ~kOffsetMask & ~kClosed;
 
+  [[nodiscard]] int write(const Place& place, std::string_view payload,
+                          std::uint32_t checksum) const noexcept;
   void fail(int error_number, std::uint64_t sequence) noexcept;
   void start(char* data, std::size_t offset, std::uint64_t last_sequence) noexcept;
 

@@ -80,11 +80,13 @@ int TailFile::start(std::string_view header, TailMode mode, std::size_t capacity
   if (mode == TailMode::kMapped) memory_ = TailMemory::map(file_.get(), capacity);
   if (memory_.data() == nullptr) memory_ = TailMemory::allocate(capacity);
   if (memory_.data() == nullptr) return ENOMEM;
-  std::memcpy(memory_.data(), header.data(), header.size());
-  if (!is_mapped()) return write(0, header, {});
-  file_ = Descriptor();
-  touch_ahead(0);
-  return 0;
+  if (is_mapped()) file_ = Descriptor();
+  return put(0, header);
+}
+
+int TailFile::put(std::size_t offset, std::string_view bytes) const noexcept {
+  std::memcpy(memory_.data() + offset, bytes.data(), bytes.size());
+  return is_mapped() ? 0 : write(offset, bytes, {});
 }
 
 int TailFile::write(std::size_t offset, std::string_view head, std::string_view payload) const noexcept {

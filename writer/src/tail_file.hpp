@@ -9,7 +9,6 @@
 //
 // Threads: write() by any; sync() and remove() by one at a time.
 
-#include <atomic>
 #include <cstddef>
 #include <filesystem>
 #include <memory>
@@ -56,6 +55,8 @@ class TailFile {
   [[nodiscard]] bool is_mapped() const noexcept { return memory_.is_mapped(); }
   // `head` and then `payload` at `offset`. 0 or an errno, after which nothing more may be written.
   [[nodiscard]] int write(std::size_t offset, std::string_view head, std::string_view payload) const noexcept;
+  // The same, of what does not stand in memory yet.
+  [[nodiscard]] int put(std::size_t offset, std::string_view bytes) const noexcept;
   // What was stored or written before survives power loss afterwards. 0 or an errno.
   [[nodiscard]] int sync() noexcept;
   // So that stores behind `offset` do not fault; after each sync.

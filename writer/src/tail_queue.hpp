@@ -36,6 +36,8 @@ class TailQueue {
   struct Limits {
     std::size_t bytes = std::size_t{64} << 20;
     bool wait_when_full = true;
+    // How long a full queue without any progress holds up a caller before rows are dropped instead.
+    std::chrono::milliseconds patience{10'000};
   };
   // `on_pressure` is called, under a lock, when a buffer has become full or nothing has room: the background
   // thread is needed.
@@ -62,7 +64,7 @@ class TailQueue {
     }
     return reservation;
   }
-  // Without waiting, whether there is room or not. Throws std::bad_alloc.
+  // Without waiting for the disk, whether there is room or not. Throws std::bad_alloc.
   [[nodiscard]] Reservation reserve_now(std::size_t payload_bytes);
   // Keys come by id, from 0. The record stands before all that are reserved afterwards.
   void define_key(KeyId key, const KeyPath& path);
@@ -105,22 +107,35 @@ class TailQueue {
     std::shared_ptr<TailFile> file;  // empty: in memory alone
     std::size_t start = 0;           // of the first record
     std::uint64_t before = 0;        // the last number in earlier buffers
+    TailBuffer::End published;       // as far as sync() has found no gap
     std::size_t synced = 0;          // up to this offset
     bool sync_failed = false;
     [[nodiscard]] bool is_sound() const noexcept { return file && !sync_failed && buffer->error() == 0; }
   };
 
+  class Opening;
+
   bool drain_buffer(std::uint64_t last, const Visit& visit);
+  [[nodiscard]] static TailBuffer::End published_part(const Live& live, std::size_t end);
   void reserve_slowly(std::size_t bytes, Reservation& reservation) noexcept;
   bool wait_for_buffer(Lock& lock);
-  [[nodiscard]] bool has_room() const noexcept { return live_bytes_ < limits_.bytes; }
+  bool wait_for_room(Lock& lock);
+  // A record that is as large as the limit must not be the last one.
+  [[nodiscard]] bool has_room() const noexcept { return live_.size() == 1 || live_bytes_ < limits_.bytes; }
   void open_next(Lock& lock, std::size_t bytes, bool may_create);
-  void open_file(Lock& lock, std::shared_ptr<TailFile> file, std::uint64_t before);
-  void open_memory(std::size_t capacity, std::uint64_t before);
-  [[nodiscard]] std::shared_ptr<TailFile> create_file(std::size_t capacity) noexcept;
+  [[nodiscard]] bool open_file(Lock& lock, std::shared_ptr<TailFile> file, int& error);
+  [[nodiscard]] bool start_file(Lock& lock, const std::shared_ptr<TailFile>& file, int& error);
+  void open_memory(std::size_t capacity, int error);
+  void push_file(const std::shared_ptr<TailFile>& file, std::size_t start);
+  [[nodiscard]] std::uint64_t close_newest() noexcept;
+  [[nodiscard]] std::shared_ptr<TailFile> create_file(std::size_t capacity, int& error) noexcept;
   [[nodiscard]] std::shared_ptr<TailFile> take_spare(std::size_t capacity);
+  [[nodiscard]] std::shared_ptr<TailFile> release_oldest() noexcept;
   [[nodiscard]] TailBuffer& idle_buffer(std::size_t capacity);
-  [[nodiscard]] std::size_t missing_spares();
+  [[nodiscard]] std::size_t capacity_for(std::size_t bytes) const;
+  [[nodiscard]] std::size_t spare_capacity() const;
+  [[nodiscard]] std::size_t missing_spares(std::vector<std::shared_ptr<TailFile>>& superfluous);
+  [[nodiscard]] bool waits_for_database(const Live& live) const noexcept;
   [[nodiscard]] std::uint64_t last_sequence_locked() const noexcept;
 
   const Files files_;
@@ -134,7 +149,7 @@ class TailQueue {
   std::condition_variable room_;
   bool closed_ = false;
   bool hopeless_ = false;
-  bool opening_ = false;  // a caller makes a file
+  std::optional<SteadyTime> opening_since_;  // somebody makes the next buffer
   std::optional<SteadyTime> full_since_;
   std::vector<std::unique_ptr<TailBuffer>> buffers_;  // all there are
   std::vector<TailBuffer*> idle_;

@@ -283,7 +283,7 @@ Outcome Writer::flush(std::chrono::milliseconds limit) noexcept {
     if (impl_->probes) impl_->probes->flush(deadline);
     const bool captured = core.worker->drain(before_the_log_is_due(deadline));
     const auto through = core.recorder.last_sequence();
-    const bool in_time = core.sealer.flush(deadline);
+    const bool in_time = core.sealer.flush(through, deadline);
     Outcome outcome = in_time ? core.recorder.outcome(through) : not_ended(limit);
     add_capture_trouble(outcome, *core.worker, captured);
     return outcome;

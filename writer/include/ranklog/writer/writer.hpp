@@ -208,8 +208,10 @@ struct Media {
 //
 // Cost: log() copies the row into memory and into the tail: a shared mapping where space can be reserved
 // (ext4, xfs, tmpfs), one small write elsewhere (RANKLOG_TAIL=mapped|append forces one). No encoding,
-// compression, SQLite call or fsync on the calling thread. A disk that hangs altogether can still hold up a
-// page fault or that write; a log folder in memory-backed storage (tmpfs) cannot.
+// compression, SQLite call or fsync on the calling thread. Space is reserved ahead, by the rate seen last; a
+// caller that is faster makes the next segment (1 to 8 MiB, or a larger record) itself, and others wait for
+// it. A disk that hangs altogether can still hold up that, a page fault or that write; a log folder in
+// memory-backed storage (tmpfs) cannot.
 class Writer {
  public:
   // Throws Error: kUsage (contradicting variables, no id for several ranks), kIo (folder not writable),
