@@ -97,6 +97,7 @@ struct RankDatabase::Impl {
     std::int64_t keys = 0;
     std::int64_t chunks = 0;  // the greatest id
     std::uint64_t rows = 0;   // of the history
+    std::uint64_t chunk_rows = 0;  // of all streams
     std::optional<std::int64_t> last_step;
     std::optional<std::int64_t> rewind_step;  // the smallest
 
@@ -188,6 +189,7 @@ void RankDatabase::Impl::insert(const Operation& operation, const RunFile& file)
 }
 
 void RankDatabase::Impl::Totals::add(const RowGroupInfo& chunk) {
+  chunk_rows += chunk.rows;
   if (chunk.stream != Stream::kHistory || chunk.rows == 0) return;
   rows += chunk.rows;
   last_step = std::max(last_step.value_or(chunk.max_step), chunk.max_step);
@@ -254,6 +256,7 @@ void RankDatabase::commit(const SealBatch& batch) {
   if (!batch.durability.empty()) db.set_meta.run(kMetaDurability, batch.durability);
   db.set_meta.run(kMetaRows, as_signed(totals.rows));
   db.set_meta.run(kMetaChunks, totals.chunks);
+  db.set_meta.run(kMetaChunkRows, as_signed(totals.chunk_rows));
   if (totals.last_step) db.set_meta.run(kMetaLastStep, *totals.last_step);
   if (totals.rewind_step) db.set_meta.run(kMetaRewindStep, *totals.rewind_step);
   transaction.commit();

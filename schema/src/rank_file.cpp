@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <map>
+#include <sstream>
 
 #include "key_table.hpp"
 #include "rank_reader.hpp"
@@ -66,6 +67,7 @@ struct RankFile::Impl {
   void add_group(RowGroupInfo group, KeyTable& table);
   void add_tail_groups(std::vector<RowGroup> groups, KeyTable& table);
   void note_damage(Damage found) const;
+  void check_pages(Connection& connection) const;
   template <class Body>
   auto with_connection(Body body) const;
   [[nodiscard]] RowGroup load(const RowGroupInfo& group, std::optional<std::span<const KeyId>> keys) const;
@@ -81,6 +83,17 @@ void RankFile::Impl::note_damage(Damage found) const {
     return known.place == found.place && known.reason == found.reason;
   };
   if (std::ranges::none_of(damage, same)) damage.push_back(std::move(found));
+}
+
+void RankFile::Impl::check_pages(Connection& connection) const {
+  Statement statement = connection.prepare("PRAGMA integrity_check");
+  while (statement.step()) {
+    // SQLite may say several things in one row.
+    std::istringstream lines{std::string(statement.text(0))};
+    for (std::string line; std::getline(lines, line);) {
+      if (line != "ok" && line != "*** in database main ***") note_damage({"database", line});
+    }
+  }
 }
 
 template <class Body>
@@ -249,6 +262,14 @@ std::vector<RunFile> RankFile::files() const {
     if (latest[file.name] == file.sequence) kept.push_back(file);
   }
   return kept;
+}
+void RankFile::check_pages() const {
+  try {
+    impl_->with_connection([&](Connection& connection) { return impl_->check_pages(connection), 0; });
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kDamaged) throw;
+    impl_->note_damage({"database", error.what()});
+  }
 }
 std::vector<Damage> RankFile::damage() const {
   return impl_->damage;

@@ -189,6 +189,7 @@ Connection connect(const fs::path& path, const ReadMode& mode) {
   Connection connection(mode.immutable ? fs::path(immutable_uri(place)) : place, flags, kBusyTimeoutMs);
   // A file from elsewhere may hold views and triggers that pose as our tables.
   sqlite3_db_config(connection.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  connection.execute("PRAGMA cell_size_check = ON");
   // SQLite then reads the pages that are there, instead of refusing all for the length of the file.
   if (mode.salvage) sqlite3_db_config(connection.get(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
   return connection;

@@ -181,7 +181,7 @@ void create_tables(Connection& connection, const Identity& identity, std::int64_
   meta.integer("start_time_ns", start_time_ns);
   meta.integer(kMetaHeartbeat, start_time_ns);
   for (const std::string_view name :
-       {kMetaWatermark, kMetaRows, kMetaChunks, kMetaDroppedRows, kMetaActive}) {
+       {kMetaWatermark, kMetaRows, kMetaChunks, kMetaChunkRows, kMetaDroppedRows, kMetaActive}) {
     meta.integer(name, 0);
   }
 }
@@ -204,7 +204,8 @@ Meta read_meta(Connection& connection) {
   info.rewind_step = rows.integer(kMetaRewindStep);
   info.durability = rows.object(kMetaDurability);
   meta.watermark = static_cast<std::uint64_t>(rows.required_integer(kMetaWatermark));
-  meta.chunks = {rows.count(kMetaChunks), info.rows};
+  meta.chunks = {rows.count(kMetaChunks), info.rows, std::nullopt};
+  if (rows.integer(kMetaChunkRows)) meta.chunks.rows = rows.count(kMetaChunkRows);
   return meta;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ inline constexpr std::string_view kMetaWatermark = "watermark";
 inline constexpr std::string_view kMetaHeartbeat = "heartbeat_ns";
 inline constexpr std::string_view kMetaRows = "rows";
 inline constexpr std::string_view kMetaChunks = "chunks";
+inline constexpr std::string_view kMetaChunkRows = "chunk_rows";
 inline constexpr std::string_view kMetaDroppedRows = "dropped_rows";
 inline constexpr std::string_view kMetaLastStep = "last_step";
 inline constexpr std::string_view kMetaRewindStep = "rewind_step";
@@ -41,7 +43,8 @@ inline constexpr std::string_view kSetMeta =
 // What there must be in the table `chunk`.
 struct ChunkTotals {
   std::uint64_t greatest_id = 0;
-  std::uint64_t rows = 0;  // of the history
+  std::uint64_t history_rows = 0;
+  std::optional<std::uint64_t> rows;  // of all streams; empty: the writer did not count them
 };
 
 struct Meta {

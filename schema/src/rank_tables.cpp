@@ -89,33 +89,71 @@ std::optional<RowGroupInfo> read_chunk_info(Connection& connection, const Statem
   }
 }
 
+// The chunks as they are found, and what there is of them.
+class ChunkIndex {
+ public:
+  explicit ChunkIndex(const ChunkTotals& expected) : expected_(expected) {}
+
+  void read_in_order(Connection& connection);
+  void search(Connection& connection);
+  void compare();
+
+  std::vector<RowGroupInfo> chunks;
+  std::vector<Damage> damage;
+
+ private:
+  void add(Connection& connection, const Statement& row);
+
+  ChunkTotals expected_;
+  std::int64_t last_id_ = 0;
+  std::uint64_t rows_ = 0, history_rows_ = 0;
+};
+
+void ChunkIndex::add(Connection& connection, const Statement& row) {
+  const std::int64_t id = row.integer(0);
+  if (id <= last_id_) damage.push_back({"chunk " + std::to_string(id), "it is out of order"});
+  last_id_ = id;
+  const auto rows = static_cast<std::uint64_t>(row.integer(1));
+  auto info = read_chunk_info(connection, row, damage);
+  rows_ += info ? info->rows : rows;
+  if (!info) return;
+  history_rows_ += info->stream == Stream::kHistory ? info->rows : 0;
+  chunks.push_back(std::move(*info));
+}
+
+void ChunkIndex::read_in_order(Connection& connection) {
+  Statement statement = connection.prepare(std::string(kChunkColumns) + "ORDER BY id");
+  while (statement.step()) add(connection, statement);
+}
+
 // One by one, after a page of the table's tree could not be read: the others still can.
-std::vector<RowGroupInfo> search_chunks(Connection& connection, ChunkTotals expected,
-                                        std::vector<Damage>& damage) {
+void ChunkIndex::search(Connection& connection) {
   // More than fit in the file would only be a damaged number.
   constexpr std::int64_t kMostChunksAPage = 64;
   const std::int64_t pages = connection.query_integer("PRAGMA page_count");
-  const auto last = std::min(expected.greatest_id, static_cast<std::uint64_t>(pages * kMostChunksAPage));
-  std::vector<RowGroupInfo> found;
-  std::uint64_t rows = 0;
+  const auto last = std::min(expected_.greatest_id, static_cast<std::uint64_t>(pages * kMostChunksAPage));
   Statement statement = connection.prepare(std::string(kChunkColumns) + "WHERE id = ?1");
   for (std::uint64_t id = 1; id <= last; ++id) {
     try {
       statement.bind(1, static_cast<std::int64_t>(id));
-      if (statement.step()) {
-        if (auto info = read_chunk_info(connection, statement, damage)) found.push_back(std::move(*info));
-      }
+      if (statement.step()) add(connection, statement);
     } catch (const SqliteError& error) {
       if (error.code() != ErrorCode::kDamaged) throw;
       damage.push_back({"chunk " + std::to_string(id), error.what()});
     }
     statement.reset();
   }
-  for (const RowGroupInfo& info : found) rows += info.stream == Stream::kHistory ? info.rows : 0;
-  if (rows < expected.rows) {
-    damage.push_back({"table chunk", std::to_string(expected.rows - rows) + " rows are missing"});
+}
+
+// A damaged page may hide whole chunks from SQLite without a word of its own.
+void ChunkIndex::compare() {
+  const std::uint64_t found = expected_.rows ? rows_ : history_rows_;
+  const std::uint64_t wanted = expected_.rows.value_or(expected_.history_rows);
+  if (found < wanted) damage.push_back({"table chunk", std::to_string(wanted - found) + " rows are missing"});
+  if (found > wanted) damage.push_back({"table chunk", std::to_string(found - wanted) + " rows too many"});
+  if (last_id_ > 0 && static_cast<std::uint64_t>(last_id_) > expected_.greatest_id) {
+    damage.push_back({"chunk " + std::to_string(last_id_), "its number was never given"});
   }
-  return found;
 }
 
 bool is_wanted(KeyId key, Keys keys) {
@@ -231,20 +269,17 @@ void read_metrics(Connection& connection, std::vector<MetricDefinition>& metrics
 
 std::vector<RowGroupInfo> read_chunk_index(Connection& connection, ChunkTotals expected,
                                            std::vector<Damage>& damage) {
-  std::vector<Damage> found_damage;
-  std::vector<RowGroupInfo> found;
+  ChunkIndex index(expected);
   try {
-    Statement statement = connection.prepare(std::string(kChunkColumns) + "ORDER BY id");
-    while (statement.step()) {
-      if (auto info = read_chunk_info(connection, statement, found_damage)) found.push_back(std::move(*info));
-    }
+    index.read_in_order(connection);
   } catch (const SqliteError& error) {
     if (error.code() != ErrorCode::kDamaged) throw;
-    found_damage.clear();
-    found = search_chunks(connection, expected, found_damage);
+    index = ChunkIndex(expected);
+    index.search(connection);
   }
-  damage.insert(damage.end(), found_damage.begin(), found_damage.end());
-  return found;
+  index.compare();
+  damage.insert(damage.end(), index.damage.begin(), index.damage.end());
+  return std::move(index.chunks);
 }
 
 RowGroup read_chunk(Connection& connection, const RowGroupInfo& info, Keys keys) {

@@ -63,6 +63,7 @@ TEST(Extension, ChunksOfUnknownStreamsAreIgnored) {
     }
     return text + "'";
   };
+  execute(builder.path(), "UPDATE meta SET value = 2 WHERE name IN ('chunks', 'chunk_rows')");
   execute(builder.path(), "INSERT INTO chunk VALUES(2, 3, 1, 2, 2, 5, 5, 7, 7, " +
                               hex(encode_stats(describe(group))) + ", " + hex(encode_chunk(group)) + ")");
   const RankFile file = RankFile::open(builder.path());

@@ -342,30 +342,44 @@ TEST(RankDatabase, CutDatabaseGivesWhatIsLeftOrIsNamed) {
   EXPECT_GT(partly_read, 0u);
 }
 
+// How many rows of `fill()` a stream gives; each must be right.
+std::size_t right_rows(const RankFile& file, Stream stream) {
+  std::size_t rows = 0;
+  for (std::size_t g = 0; g < file.row_groups(stream).size(); ++g) {
+    try {
+      const RowGroup group = file.load(g, stream);
+      for (std::size_t r = 0; r < group.rows(); ++r) {
+        EXPECT_EQ(group.columns[0].at(r).as_double(), 1.0 / static_cast<double>(group.step[r] + 1));
+      }
+      rows += group.rows();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kDamaged);
+      EXPECT_FALSE(file.damage().empty());
+    }
+  }
+  return rows;
+}
+
 TEST(RankDatabase, FlippedBytesNeverPassUnnoticedInRows) {
   const TempDir dir;
   RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
   fill(builder, 300);
+  for (int i = 0; i < 30; ++i) {
+    builder.row(i, {{"loss", 1.0 / (i + 1)}}, Stream::kSystem);
+    if (i % 10 == 9) builder.seal();
+  }
   builder.finish();
   const std::string whole = test::read_file(builder.path());
-  for (std::size_t i = 0; i < whole.size(); i += 211) {
+  constexpr std::size_t kPage = 512;
+  for (std::size_t i = 0; i < whole.size() * 8; i += i / 8 % kPage < 8 ? 1 : 211) {
     std::string damaged = whole;
-    damaged[i] = static_cast<char>(damaged[i] ^ (1 << i % 8));
+    damaged[i / 8] = static_cast<char>(damaged[i / 8] ^ (1 << i % 8));
     const fs::path path = dir / "flipped.db";
     test::write_file(path, damaged);
     try {
       const RankFile file = RankFile::open(path);
-      for (std::size_t g = 0; g < file.row_groups().size(); ++g) {
-        try {
-          const RowGroup group = file.load(g);
-          for (std::size_t r = 0; r < group.rows(); ++r) {
-            ASSERT_EQ(group.columns[0].at(r).as_double(), 1.0 / static_cast<double>(group.step[r] + 1)) << i;
-          }
-        } catch (const Error& error) {
-          EXPECT_EQ(error.code(), ErrorCode::kDamaged);
-          EXPECT_FALSE(file.damage().empty());
-        }
-      }
+      const bool all = right_rows(file, Stream::kHistory) == 300 && right_rows(file, Stream::kSystem) == 30;
+      EXPECT_TRUE(all || !file.damage().empty()) << "bit " << i;
     } catch (const Error& error) {
       EXPECT_NE(error.code(), ErrorCode::kUsage) << error.what();
       EXPECT_NE(std::string(error.what()).find("flipped.db"), std::string::npos) << error.what();
