@@ -97,6 +97,7 @@ Snapshot begin_snapshot(const fs::path& path, const ReadMode& mode) {
   snapshot.connection.execute("BEGIN");
   check_header(snapshot.connection, path);
   snapshot.meta = read_state(snapshot.connection, path);
+  snapshot.damage = snapshot.meta.damage;
   return snapshot;
 }
 

@@ -10,6 +10,7 @@
 
 #include "ranklog/schema/rank_file.hpp"
 #include "sqlite.hpp"
+#include "table_digest.hpp"
 
 namespace ranklog {
 
@@ -40,6 +41,9 @@ inline constexpr std::string_view kSetMeta =
     "INSERT INTO meta(name, value) VALUES(?1, ?2) "
     "ON CONFLICT(name) DO UPDATE SET value = excluded.value";
 
+// After every change to `meta`, in the same transaction.
+void record_meta_digest(Connection& connection);
+
 // What there must be in the table `chunk`.
 struct ChunkTotals {
   std::uint64_t greatest_id = 0;
@@ -47,10 +51,15 @@ struct ChunkTotals {
   std::optional<std::uint64_t> rows;  // of all streams; empty: the writer did not count them
 };
 
+// What is told of a table whose digest does not fit.
+inline constexpr const char* kOtherRows = "its rows are not those that were written";
+
 struct Meta {
   FileInfo info;  // without stored_bytes
   std::uint64_t watermark = 0;
   ChunkTotals chunks;
+  std::optional<Digests> digests;  // empty: the writer made none
+  std::vector<Damage> damage;
 };
 // Throws Error (kDamaged) if what every file has is not there.
 [[nodiscard]] Meta read_meta(Connection& connection);
