@@ -87,6 +87,7 @@ struct RankDatabase::Impl {
   [[nodiscard]] std::string leave_wal();
   // What has been committed.
   struct Totals {
+    std::uint64_t watermark = 0;
     std::int64_t keys = 0;
     std::int64_t chunks = 0;       // the greatest id
     std::uint64_t rows = 0;        // of the history
@@ -113,6 +114,8 @@ struct RankDatabase::Impl {
   void insert(Totals& after, const Operation& operation, const Artifact& artifact);
   void insert(Totals& after, const Operation& operation, const RunFile& file);
   void insert(Totals& after, const SealBatch& batch, const std::vector<EncodedChunk>& chunks);
+  [[nodiscard]] bool holds_already(const SealBatch& batch, std::size_t chunks);
+  void count(Totals& after, const SealBatch& batch, const std::vector<EncodedChunk>& chunks);
   void set_state(const Totals& after, const SealBatch& batch);
 
   std::filesystem::path path;
@@ -122,6 +125,9 @@ struct RankDatabase::Impl {
       add_artifact_file, add_file;
   ChunkEncoder encoder;
   Totals totals;
+  // SQLite may fail at the end of a COMMIT whose transaction stands, as when a journal cannot be removed for
+  // good.
+  bool may_hold_more = false;
 };
 
 void RankDatabase::Impl::settle_durability() {
@@ -223,6 +229,27 @@ void RankDatabase::Impl::insert(Totals& after, const SealBatch& batch,
   if (holds<SummaryOverride>(batch)) made_anew(Table::kSummary);
 }
 
+// Whether the batch that could not be committed is in the tables after all.
+bool RankDatabase::Impl::holds_already(const SealBatch& batch, std::size_t chunks) {
+  const bool adds = batch.watermark != totals.watermark || !batch.new_keys.empty() || chunks != 0;
+  if (!may_hold_more || !adds) return false;
+  const Meta meta = read_meta(connection);
+  const auto keys = totals.keys + static_cast<std::int64_t>(batch.new_keys.size());
+  return meta.watermark == batch.watermark &&
+         meta.chunks.greatest_id == static_cast<std::uint64_t>(totals.chunks) + chunks &&
+         connection.query_integer("SELECT count(*) FROM key") == keys;
+}
+
+// What inserting the batch would have made of `after`.
+void RankDatabase::Impl::count(Totals& after, const SealBatch& batch,
+                               const std::vector<EncodedChunk>& chunks) {
+  after.keys += static_cast<std::int64_t>(batch.new_keys.size());
+  after.chunks += static_cast<std::int64_t>(chunks.size());
+  for (const EncodedChunk& chunk : chunks) after.add(chunk.info);
+  for (const Operation& operation : batch.operations) after.add(operation);
+  after.digests = read_meta(connection).digests.value_or(Digests());
+}
+
 void RankDatabase::Impl::set_state(const Totals& after, const SealBatch& batch) {
   set_meta.run(kMetaWatermark, as_signed(batch.watermark));
   set_meta.run(kMetaHeartbeat, batch.now_ns);
@@ -293,9 +320,17 @@ void RankDatabase::commit(const SealBatch& batch) {
 
   Impl::Totals after = db.totals;
   Transaction transaction(db.connection);
-  db.insert(after, batch, chunks);
+  // What is in already is committed once more, without it: it may not be durable yet.
+  if (db.holds_already(batch, chunks.size())) {
+    db.count(after, batch, chunks);
+  } else {
+    db.insert(after, batch, chunks);
+  }
+  after.watermark = batch.watermark;
   db.set_state(after, batch);
+  db.may_hold_more = true;
   transaction.commit();
+  db.may_hold_more = false;
   db.totals = after;
 }
 

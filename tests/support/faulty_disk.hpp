@@ -22,6 +22,7 @@ class FaultyDisk {
   std::atomic<int> create_error{0};    // open with O_CREAT
   std::atomic<int> allocate_error{0};  // fallocate, posix_fallocate; ftruncate that makes a file longer
   std::atomic<int> passes{0};          // so many calls that would fail are let through first
+  std::atomic<bool> once{false};       // the first call that fails is the last
   std::atomic<int> sync_ms{0};         // each sync takes this much longer
 
   std::atomic<int> failed{0};  // calls, so far
