@@ -35,25 +35,38 @@ struct RankDatabase::Impl {
   void settle_durability();
   void prepare_statements();
   [[nodiscard]] std::string leave_wal();
-  void insert_keys(const std::vector<KeyPath>& keys);
-  void insert(const Operation& operation, const ConfigEntry& entry);
-  void insert(const Operation& operation, const MetricDefinition& metric);
-  void insert(const Operation& operation, const SummaryOverride& entry);
-  void insert(const Operation& operation, const Event& event);
-  void insert(const Operation& operation, const Artifact& artifact);
-  void insert(const Operation& operation, const RunFile& file);
-
   // What has been committed.
   struct Totals {
+    std::uint64_t watermark = 0;
     std::int64_t keys = 0;
-    std::int64_t chunks = 0;  // the greatest id
-    std::uint64_t rows = 0;   // of the history
+    std::int64_t chunks = 0;       // the greatest id
+    std::uint64_t rows = 0;        // of the history
+    std::uint64_t chunk_rows = 0;  // of all streams
     std::optional<std::int64_t> last_step;
     std::optional<std::int64_t> rewind_step;  // the smallest
+    Digests digests;
 
     void add(const RowGroupInfo& chunk);
     void add(const Operation& operation);
   };
+
+  // A row that is there for good.
+  template <class... Values>
+  void add_row(Totals& after, Table table, Statement& statement, const Values&... values) {
+    after.digests[table] += digest_of_row(values...);
+    statement.run(values...);
+  }
+  void insert_keys(Totals& after, const std::vector<KeyPath>& keys);
+  void insert(Totals& after, const Operation& operation, const ConfigEntry& entry);
+  void insert(Totals& after, const Operation& operation, const MetricDefinition& metric);
+  void insert(Totals& after, const Operation& operation, const SummaryOverride& entry);
+  void insert(Totals& after, const Operation& operation, const Event& event);
+  void insert(Totals& after, const Operation& operation, const Artifact& artifact);
+  void insert(Totals& after, const Operation& operation, const RunFile& file);
+  void insert(Totals& after, const SealBatch& batch, const std::vector<EncodedChunk>& chunks);
+  [[nodiscard]] bool holds_already(const SealBatch& batch, std::size_t chunks);
+  void count(Totals& after, const SealBatch& batch, const std::vector<EncodedChunk>& chunks);
+  void set_state(const Totals& after, const SealBatch& batch);
 
   std::filesystem::path path;
   Durability durability;
@@ -62,6 +75,9 @@ struct RankDatabase::Impl {
       add_artifact_file, add_file;
   ChunkEncoder encoder;
   Totals totals;
+  // SQLite may fail at the end of a COMMIT whose transaction stands, as when a journal cannot be removed for
+  // good.
+  bool may_hold_more = false;
 };
 
 void RankDatabase::Impl::settle_durability() {
@@ -99,46 +115,112 @@ void RankDatabase::Impl::prepare_statements() {
       "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
 }
 
-void RankDatabase::Impl::insert_keys(const std::vector<KeyPath>& keys) {
-  std::int64_t id = totals.keys;
-  for (const KeyPath& key : keys) add_key.run(id++, key.display());
+void RankDatabase::Impl::insert_keys(Totals& after, const std::vector<KeyPath>& keys) {
+  for (const KeyPath& key : keys) add_row(after, Table::kKey, add_key, after.keys++, key.display());
 }
 
-void RankDatabase::Impl::insert(const Operation&, const ConfigEntry& entry) {
+// Rows of tables that replace others: their digest is made anew when all of a batch are in.
+void RankDatabase::Impl::insert(Totals&, const Operation&, const ConfigEntry& entry) {
   add_config.run(entry.key, entry.json);
 }
 
-void RankDatabase::Impl::insert(const Operation&, const MetricDefinition& metric) {
+void RankDatabase::Impl::insert(Totals&, const Operation&, const MetricDefinition& metric) {
   add_metric.run(metric.name, metric.step_metric, std::int64_t{metric.hidden}, std::int64_t{metric.step_sync},
                  json_of_texts(metric.summary), metric.goal);
 }
 
-void RankDatabase::Impl::insert(const Operation&, const SummaryOverride& entry) {
+void RankDatabase::Impl::insert(Totals&, const Operation&, const SummaryOverride& entry) {
   add_summary.run(entry.key, entry.json);
 }
 
-void RankDatabase::Impl::insert(const Operation& operation, const Event& event) {
-  add_event.run(as_signed(operation.sequence), operation.time_ns, event.step, event.kind, event.json);
+void RankDatabase::Impl::insert(Totals& after, const Operation& operation, const Event& event) {
+  add_row(after, Table::kEvent, add_event, as_signed(operation.sequence), operation.time_ns, event.step,
+          event.kind, event.json);
 }
 
-void RankDatabase::Impl::insert(const Operation& operation, const Artifact& artifact) {
+void RankDatabase::Impl::insert(Totals& after, const Operation& operation, const Artifact& artifact) {
   const std::int64_t sequence = as_signed(operation.sequence);
-  add_artifact.run(sequence, operation.time_ns, artifact.name, artifact.type, artifact.description,
-                   artifact.step, artifact.ttl_seconds, json_of_texts(artifact.aliases),
-                   json_of_texts(artifact.tags), artifact.metadata_json);
+  add_row(after, Table::kArtifact, add_artifact, sequence, operation.time_ns, artifact.name, artifact.type,
+          artifact.description, artifact.step, artifact.ttl_seconds, json_of_texts(artifact.aliases),
+          json_of_texts(artifact.tags), artifact.metadata_json);
   std::int64_t position = 0;
   for (const ArtifactFile& file : artifact.files) {
-    add_artifact_file.run(sequence, position++, file.name, file.path, as_signed(file.size), file.md5,
-                          file.sha256, file.reference, file.json);
+    add_row(after, Table::kArtifactFile, add_artifact_file, sequence, position++, file.name, file.path,
+            as_signed(file.size), file.md5, file.sha256, file.reference, file.json);
   }
 }
 
-void RankDatabase::Impl::insert(const Operation& operation, const RunFile& file) {
-  add_file.run(as_signed(operation.sequence), operation.time_ns, file.name, file.path, as_signed(file.size),
-               file.md5, file.sha256, file.kind);
+void RankDatabase::Impl::insert(Totals& after, const Operation& operation, const RunFile& file) {
+  add_row(after, Table::kFile, add_file, as_signed(operation.sequence), operation.time_ns, file.name,
+          file.path, as_signed(file.size), file.md5, file.sha256, file.kind);
+}
+
+template <class Body>
+bool holds(const SealBatch& batch) {
+  return std::ranges::any_of(batch.operations, [](const Operation& operation) {
+    return std::holds_alternative<Body>(operation.body);
+  });
+}
+
+void RankDatabase::Impl::insert(Totals& after, const SealBatch& batch,
+                                const std::vector<EncodedChunk>& chunks) {
+  insert_keys(after, batch.new_keys);
+  for (const EncodedChunk& chunk : chunks) {
+    ranklog::insert(add_chunk, ++after.chunks, chunk);
+    after.add(chunk.info);
+  }
+  for (const Operation& operation : batch.operations) {
+    std::visit([&](const auto& body) { insert(after, operation, body); }, operation.body);
+    after.add(operation);
+  }
+  const auto made_anew = [&](Table table) { after.digests[table] = digest_of_table(connection, table); };
+  if (holds<ConfigEntry>(batch)) made_anew(Table::kConfig);
+  if (holds<MetricDefinition>(batch)) made_anew(Table::kMetric);
+  if (holds<SummaryOverride>(batch)) made_anew(Table::kSummary);
+}
+
+// Whether the batch that could not be committed is in the tables after all.
+bool RankDatabase::Impl::holds_already(const SealBatch& batch, std::size_t chunks) {
+  const bool adds = batch.watermark != totals.watermark || !batch.new_keys.empty() || chunks != 0;
+  if (!may_hold_more || !adds) return false;
+  const Meta meta = read_meta(connection);
+  const auto keys = totals.keys + static_cast<std::int64_t>(batch.new_keys.size());
+  return meta.watermark == batch.watermark &&
+         meta.chunks.greatest_id == static_cast<std::uint64_t>(totals.chunks) + chunks &&
+         connection.query_integer("SELECT count(*) FROM key") == keys;
+}
+
+// What inserting the batch would have made of `after`.
+void RankDatabase::Impl::count(Totals& after, const SealBatch& batch,
+                               const std::vector<EncodedChunk>& chunks) {
+  after.keys += static_cast<std::int64_t>(batch.new_keys.size());
+  after.chunks += static_cast<std::int64_t>(chunks.size());
+  for (const EncodedChunk& chunk : chunks) after.add(chunk.info);
+  for (const Operation& operation : batch.operations) after.add(operation);
+  after.digests = read_meta(connection).digests.value_or(Digests());
+}
+
+void RankDatabase::Impl::set_state(const Totals& after, const SealBatch& batch) {
+  set_meta.run(kMetaWatermark, as_signed(batch.watermark));
+  set_meta.run(kMetaHeartbeat, batch.now_ns);
+  set_meta.run(kMetaDroppedRows, as_signed(batch.dropped_rows));
+  set_meta.run(kMetaActive, batch.active_ns);
+  if (!batch.durability.empty()) set_meta.run(kMetaDurability, batch.durability);
+  set_meta.run(kMetaRows, as_signed(after.rows));
+  set_meta.run(kMetaChunks, after.chunks);
+  set_meta.run(kMetaChunkRows, as_signed(after.chunk_rows));
+  if (after.last_step) set_meta.run(kMetaLastStep, *after.last_step);
+  if (after.rewind_step) set_meta.run(kMetaRewindStep, *after.rewind_step);
+  for (std::size_t i = 0; i < kTableLayouts.size(); ++i) {
+    const auto table = static_cast<Table>(i);
+    if (after.digests[table] == totals.digests[table]) continue;
+    set_meta.run(layout_of(table).digest, std::int64_t{after.digests[table]});
+  }
+  record_meta_digest(connection);
 }
 
 void RankDatabase::Impl::Totals::add(const RowGroupInfo& chunk) {
+  chunk_rows += chunk.rows;
   if (chunk.stream != Stream::kHistory || chunk.rows == 0) return;
   rows += chunk.rows;
   last_step = std::max(last_step.value_or(chunk.max_step), chunk.max_step);
@@ -181,29 +263,20 @@ void RankDatabase::commit(const SealBatch& batch) {
   chunks.reserve(batch.groups.size());
   for (const RowGroup& group : batch.groups) chunks.push_back(encode(group, db.encoder));
 
-  Impl::Totals totals = db.totals;
+  Impl::Totals after = db.totals;
   Transaction transaction(db.connection);
-  db.insert_keys(batch.new_keys);
-  totals.keys += static_cast<std::int64_t>(batch.new_keys.size());
-  for (const EncodedChunk& chunk : chunks) {
-    ranklog::insert(db.add_chunk, ++totals.chunks, chunk);
-    totals.add(chunk.info);
+  // What is in already is committed once more, without it: it may not be durable yet.
+  if (db.holds_already(batch, chunks.size())) {
+    db.count(after, batch, chunks);
+  } else {
+    db.insert(after, batch, chunks);
   }
-  for (const Operation& operation : batch.operations) {
-    std::visit([&](const auto& body) { db.insert(operation, body); }, operation.body);
-    totals.add(operation);
-  }
-  db.set_meta.run(kMetaWatermark, as_signed(batch.watermark));
-  db.set_meta.run(kMetaHeartbeat, batch.now_ns);
-  db.set_meta.run(kMetaDroppedRows, as_signed(batch.dropped_rows));
-  db.set_meta.run(kMetaActive, batch.active_ns);
-  if (!batch.durability.empty()) db.set_meta.run(kMetaDurability, batch.durability);
-  db.set_meta.run(kMetaRows, as_signed(totals.rows));
-  db.set_meta.run(kMetaChunks, totals.chunks);
-  if (totals.last_step) db.set_meta.run(kMetaLastStep, *totals.last_step);
-  if (totals.rewind_step) db.set_meta.run(kMetaRewindStep, *totals.rewind_step);
+  after.watermark = batch.watermark;
+  db.set_state(after, batch);
+  db.may_hold_more = true;
   transaction.commit();
-  db.totals = totals;
+  db.may_hold_more = false;
+  db.totals = after;
 }
 
 // Empty if everything is in the database file now, else why it is not.
@@ -239,6 +312,7 @@ void RankDatabase::finish(EndState state, std::optional<int> exit_code, std::int
   db.set_meta.run(kMetaActive, active_ns);
   db.set_meta.run(kMetaEndState, to_string(state));
   if (exit_code) db.set_meta.run(kMetaExitCode, std::int64_t{*exit_code});
+  record_meta_digest(db.connection);
   transaction.commit();
   if (reason.empty()) return;
   throw Error(ErrorCode::kBusy,

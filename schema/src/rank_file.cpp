@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <map>
+#include <sstream>
 
 #include "key_table.hpp"
 #include "rank_reader.hpp"
@@ -51,7 +52,7 @@ struct RankFile::Impl {
   std::filesystem::path path;
   ReadMode mode;
   FileInfo info;
-  std::uint64_t watermark = 0;
+  TableState state;
   std::vector<KeyPath> keys;
   std::array<std::vector<RowGroupInfo>, kStreams.size()> row_groups;  // by stream
   std::vector<RowGroup> tail_groups;  // RowGroupInfo::id -1 stands for the first, -2 for the second ...
@@ -66,14 +67,16 @@ struct RankFile::Impl {
   void add_group(RowGroupInfo group, KeyTable& table);
   void add_tail_groups(std::vector<RowGroup> groups, KeyTable& table);
   void note_damage(Damage found) const;
+  void check_pages(Connection& connection) const;
   template <class Body>
   auto with_connection(Body body) const;
   [[nodiscard]] RowGroup load(const RowGroupInfo& group, std::optional<std::span<const KeyId>> keys) const;
 
   // The table's rows, then what the tail adds to them.
   template <class T>
-  [[nodiscard]] std::vector<T> table_and_tail(void (*read)(Connection&, std::uint64_t, std::vector<T>&),
-                                              const char* table) const;
+  using Read = void (*)(Connection&, const TableState&, std::vector<T>&, std::vector<Damage>&);
+  template <class T>
+  [[nodiscard]] std::vector<T> table_and_tail(Read<T> read) const;
 };
 
 void RankFile::Impl::note_damage(Damage found) const {
@@ -81,6 +84,17 @@ void RankFile::Impl::note_damage(Damage found) const {
     return known.place == found.place && known.reason == found.reason;
   };
   if (std::ranges::none_of(damage, same)) damage.push_back(std::move(found));
+}
+
+void RankFile::Impl::check_pages(Connection& connection) const {
+  Statement statement = connection.prepare("PRAGMA integrity_check");
+  while (statement.step()) {
+    // SQLite may say several things in one row.
+    std::istringstream lines{std::string(statement.text(0))};
+    for (std::string line; std::getline(lines, line);) {
+      if (line != "ok" && line != "*** in database main ***") note_damage({"database", line});
+    }
+  }
 }
 
 template <class Body>
@@ -118,11 +132,11 @@ void RankFile::Impl::read_index(Snapshot& snapshot) {
   damage = std::move(snapshot.damage);
   std::vector<Damage> found;
   KeyTable table(found);
-  read_keys(connection, table, found);
+  read_keys(connection, state, table, found);
   std::vector<RowGroupInfo> chunks = read_chunk_index(connection, snapshot.meta.chunks, found);
-  read_config(connection, config, found);
-  read_metrics(connection, metrics, found);
-  read_summary(connection, summary, found);
+  read_config(connection, state, config, found);
+  read_metrics(connection, state, metrics, found);
+  read_summary(connection, state, summary, found);
   for (TailKey& key : snapshot.tail.keys) table.define(key.key, std::move(key.path));
   for (RowGroupInfo& chunk : chunks) add_group(std::move(chunk), table);
   add_tail_groups(std::move(snapshot.tail.groups), table);
@@ -157,15 +171,16 @@ RowGroup RankFile::Impl::load(const RowGroupInfo& group,
 }
 
 template <class T>
-std::vector<T> RankFile::Impl::table_and_tail(void (*read)(Connection&, std::uint64_t, std::vector<T>&),
-                                              const char* table) const {
+std::vector<T> RankFile::Impl::table_and_tail(Read<T> read) const {
   std::vector<T> all;
+  std::vector<Damage> found;
   try {
-    with_connection([&](Connection& connection) { return read(connection, watermark, all), 0; });
+    with_connection([&](Connection& connection) { return read(connection, state, all, found), 0; });
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kDamaged) throw;
-    note_damage({std::string("table ") + table, error.what()});
+    found.push_back({"database", error.what()});
   }
+  for (Damage& item : found) note_damage(std::move(item));
   for (const Operation& operation : tail_operations) {
     const T* body = std::get_if<T>(&operation.body);
     if (body == nullptr) continue;
@@ -187,7 +202,7 @@ RankFile RankFile::open(const std::filesystem::path& path) {
   impl->path = path;
   impl->mode = snapshot.mode;
   impl->info = snapshot.meta.info;
-  impl->watermark = snapshot.meta.watermark;
+  impl->state = {snapshot.meta.watermark, snapshot.meta.digests};
   impl->tail_operations = std::move(snapshot.tail.operations);
   impl->read_index(snapshot);
   for (const Operation& operation : impl->tail_operations) {
@@ -229,19 +244,19 @@ std::vector<SummaryOverride> RankFile::summary_overrides() const {
   return impl_->summary;
 }
 std::vector<Event> RankFile::events() const {
-  return impl_->table_and_tail<Event>(read_events, "event");
+  return impl_->table_and_tail<Event>(read_events);
 }
 std::vector<Event> RankFile::rewinds() const {
   if (!impl_->info.rewind_step) return {};
-  std::vector<Event> events = impl_->table_and_tail<Event>(read_rewinds, "event");
+  std::vector<Event> events = impl_->table_and_tail<Event>(read_rewinds);
   std::erase_if(events, [](const Event& event) { return event.kind != kRewindEvent || !event.step; });
   return events;
 }
 std::vector<Artifact> RankFile::artifacts() const {
-  return impl_->table_and_tail<Artifact>(read_artifacts, "artifact");
+  return impl_->table_and_tail<Artifact>(read_artifacts);
 }
 std::vector<RunFile> RankFile::files() const {
-  std::vector<RunFile> all = impl_->table_and_tail<RunFile>(read_files, "file");
+  std::vector<RunFile> all = impl_->table_and_tail<RunFile>(read_files);
   std::map<std::string_view, std::uint64_t> latest;
   for (const RunFile& file : all) latest[file.name] = file.sequence;
   std::vector<RunFile> kept;
@@ -249,6 +264,14 @@ std::vector<RunFile> RankFile::files() const {
     if (latest[file.name] == file.sequence) kept.push_back(file);
   }
   return kept;
+}
+void RankFile::check_pages() const {
+  try {
+    impl_->with_connection([&](Connection& connection) { return impl_->check_pages(connection), 0; });
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kDamaged) throw;
+    impl_->note_damage({"database", error.what()});
+  }
 }
 std::vector<Damage> RankFile::damage() const {
   return impl_->damage;

@@ -97,6 +97,7 @@ Snapshot begin_snapshot(const fs::path& path, const ReadMode& mode) {
   snapshot.connection.execute("BEGIN");
   check_header(snapshot.connection, path);
   snapshot.meta = read_state(snapshot.connection, path);
+  snapshot.damage = snapshot.meta.damage;
   return snapshot;
 }
 
@@ -189,6 +190,7 @@ Connection connect(const fs::path& path, const ReadMode& mode) {
   Connection connection(mode.immutable ? fs::path(immutable_uri(place)) : place, flags, kBusyTimeoutMs);
   // A file from elsewhere may hold views and triggers that pose as our tables.
   sqlite3_db_config(connection.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  connection.execute("PRAGMA cell_size_check = ON");
   // SQLite then reads the pages that are there, instead of refusing all for the length of the file.
   if (mode.salvage) sqlite3_db_config(connection.get(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
   return connection;

@@ -83,7 +83,10 @@ class MetaRows {
   explicit MetaRows(Connection& connection) {
     Statement statement = connection.prepare("SELECT name, value FROM meta");
     while (statement.step()) {
+      const std::uint32_t digest = digest_of_columns(statement, 2);
       const std::string name(statement.text(0));
+      if (name != kMetaDigest) digest_ += digest;
+      has_digests_ = has_digests_ || name.starts_with(kDigestPrefix);
       if (statement.is_null(1)) continue;
       integers_[name] = statement.integer(1);
       texts_[name] = statement.text(1);
@@ -127,11 +130,24 @@ class MetaRows {
     if (value.empty()) missing(name);
     return value;
   }
+  [[nodiscard]] std::optional<Digests> digests() const {
+    if (!has_digests_) return std::nullopt;
+    Digests digests;
+    for (std::size_t i = 0; i < kTableLayouts.size(); ++i) {
+      digests[static_cast<Table>(i)] = static_cast<std::uint32_t>(count(kTableLayouts.at(i).digest));
+    }
+    return digests;
+  }
+  [[nodiscard]] bool is_as_written() const {
+    return !has_digests_ || integer(kMetaDigest) == std::int64_t{digest_};
+  }
 
  private:
   [[noreturn]] static void missing(std::string_view name) {
     throw Error(ErrorCode::kDamaged, "its " + std::string(name) + " is missing");
   }
+  bool has_digests_ = false;
+  std::uint32_t digest_ = 0;
   std::map<std::string, std::int64_t, std::less<>> integers_;
   std::map<std::string, std::string, std::less<>> texts_;
 };
@@ -181,14 +197,22 @@ void create_tables(Connection& connection, const Identity& identity, std::int64_
   meta.integer("start_time_ns", start_time_ns);
   meta.integer(kMetaHeartbeat, start_time_ns);
   for (const std::string_view name :
-       {kMetaWatermark, kMetaRows, kMetaChunks, kMetaDroppedRows, kMetaActive}) {
+       {kMetaWatermark, kMetaRows, kMetaChunks, kMetaChunkRows, kMetaDroppedRows, kMetaActive}) {
     meta.integer(name, 0);
   }
+  record_meta_digest(connection);
+}
+
+void record_meta_digest(Connection& connection) {
+  const std::int64_t digest = digest_of_meta(connection);
+  Statement set_meta = connection.prepare(kSetMeta);
+  set_meta.run(kMetaDigest, digest);
 }
 
 void record_durability(Connection& connection, const Durability& durability) {
   Statement set_meta = connection.prepare(kSetMeta);
   set_meta.run(kMetaDurability, to_json(durability));
+  record_meta_digest(connection);
 }
 
 Meta read_meta(Connection& connection) {
@@ -209,7 +233,15 @@ Meta read_meta(Connection& connection) {
   info.rewind_step = rows.integer(kMetaRewindStep);
   info.durability = rows.object(kMetaDurability);
   meta.watermark = static_cast<std::uint64_t>(rows.required_integer(kMetaWatermark));
-  meta.chunks = {rows.count(kMetaChunks), info.rows};
+  meta.chunks = {rows.count(kMetaChunks), info.rows, std::nullopt};
+  if (rows.integer(kMetaChunkRows)) meta.chunks.rows = rows.count(kMetaChunkRows);
+  meta.digests = rows.digests();
+  for (std::int64_t* time : {&info.start_time_ns, &info.heartbeat_ns, &info.active_ns}) {
+    if (*time >= 0) continue;
+    meta.damage.push_back({"table meta", "a time in it is negative"});
+    *time = 0;
+  }
+  if (!rows.is_as_written()) meta.damage.push_back({"table meta", kOtherRows});
   return meta;
 }
 

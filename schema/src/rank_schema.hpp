@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "ranklog/schema/durability.hpp"
 #include "ranklog/schema/rank_file.hpp"
 #include "sqlite.hpp"
+#include "table_digest.hpp"
 
 namespace ranklog {
 
@@ -27,6 +29,7 @@ inline constexpr std::string_view kMetaWatermark = "watermark";
 inline constexpr std::string_view kMetaHeartbeat = "heartbeat_ns";
 inline constexpr std::string_view kMetaRows = "rows";
 inline constexpr std::string_view kMetaChunks = "chunks";
+inline constexpr std::string_view kMetaChunkRows = "chunk_rows";
 inline constexpr std::string_view kMetaDroppedRows = "dropped_rows";
 inline constexpr std::string_view kMetaLastStep = "last_step";
 inline constexpr std::string_view kMetaRewindStep = "rewind_step";
@@ -40,16 +43,25 @@ inline constexpr std::string_view kSetMeta =
     "INSERT INTO meta(name, value) VALUES(?1, ?2) "
     "ON CONFLICT(name) DO UPDATE SET value = excluded.value";
 
+// After every change to `meta`, in the same transaction.
+void record_meta_digest(Connection& connection);
+
 // What there must be in the table `chunk`.
 struct ChunkTotals {
   std::uint64_t greatest_id = 0;
-  std::uint64_t rows = 0;  // of the history
+  std::uint64_t history_rows = 0;
+  std::optional<std::uint64_t> rows;  // of all streams; empty: the writer did not count them
 };
+
+// What is told of a table whose digest does not fit.
+inline constexpr const char* kOtherRows = "its rows are not those that were written";
 
 struct Meta {
   FileInfo info;  // without stored_bytes
   std::uint64_t watermark = 0;
   ChunkTotals chunks;
+  std::optional<Digests> digests;  // empty: the writer made none
+  std::vector<Damage> damage;
 };
 // Throws Error (kDamaged) if what every file has is not there.
 [[nodiscard]] Meta read_meta(Connection& connection);

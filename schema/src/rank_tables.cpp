@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <ranges>
 
@@ -11,17 +12,30 @@
 namespace ranklog {
 namespace {
 
-// Calls `read` for every row of a query; damage ends it and is named.
+// Calls `read` for every row of a table; damage ends it and is named. `rest`: what stands behind the table's
+// name; in it ?1 is the watermark.
 template <class Read>
-void for_each_row(Connection& connection, const char* table, std::string_view sql,
+void for_each_row(Connection& connection, Table table, std::string_view rest, const TableState& state,
                   std::vector<Damage>& damage, Read read) {
+  const TableLayout& layout = layout_of(table);
+  const std::string place = "table " + std::string(layout.name);
+  std::uint32_t digest = 0;
   try {
-    Statement statement = connection.prepare(sql);
-    while (statement.step()) read(statement);
+    Statement row = connection.prepare("SELECT " + std::string(layout.columns) + " FROM " +
+                                       std::string(layout.name) + " " + std::string(rest));
+    if (rest.find("?1") != std::string_view::npos) {
+      row.bind(1, static_cast<std::int64_t>(state.watermark));
+    }
+    while (row.step()) {
+      digest += digest_of_columns(row, layout.column_count);
+      read(row);
+    }
   } catch (const SqliteError& error) {
     if (error.code() != ErrorCode::kDamaged) throw;
-    damage.push_back({std::string("table ") + table, error.what()});
+    damage.push_back({place, error.what()});
+    return;
   }
+  if (state.digests && digest != (*state.digests)[table]) damage.push_back({place, kOtherRows});
 }
 
 template <class T, class Name>
@@ -89,33 +103,71 @@ std::optional<RowGroupInfo> read_chunk_info(Connection& connection, const Statem
   }
 }
 
+// The chunks as they are found, and what there is of them.
+class ChunkIndex {
+ public:
+  explicit ChunkIndex(const ChunkTotals& expected) : expected_(expected) {}
+
+  void read_in_order(Connection& connection);
+  void search(Connection& connection);
+  void compare();
+
+  std::vector<RowGroupInfo> chunks;
+  std::vector<Damage> damage;
+
+ private:
+  void add(Connection& connection, const Statement& row);
+
+  ChunkTotals expected_;
+  std::int64_t last_id_ = 0;
+  std::uint64_t rows_ = 0, history_rows_ = 0;
+};
+
+void ChunkIndex::add(Connection& connection, const Statement& row) {
+  const std::int64_t id = row.integer(0);
+  if (id <= last_id_) damage.push_back({"chunk " + std::to_string(id), "it is out of order"});
+  last_id_ = id;
+  const auto rows = static_cast<std::uint64_t>(row.integer(1));
+  auto info = read_chunk_info(connection, row, damage);
+  rows_ += info ? info->rows : rows;
+  if (!info) return;
+  history_rows_ += info->stream == Stream::kHistory ? info->rows : 0;
+  chunks.push_back(std::move(*info));
+}
+
+void ChunkIndex::read_in_order(Connection& connection) {
+  Statement statement = connection.prepare(std::string(kChunkColumns) + "ORDER BY id");
+  while (statement.step()) add(connection, statement);
+}
+
 // One by one, after a page of the table's tree could not be read: the others still can.
-std::vector<RowGroupInfo> search_chunks(Connection& connection, ChunkTotals expected,
-                                        std::vector<Damage>& damage) {
+void ChunkIndex::search(Connection& connection) {
   // More than fit in the file would only be a damaged number.
   constexpr std::int64_t kMostChunksAPage = 64;
   const std::int64_t pages = connection.query_integer("PRAGMA page_count");
-  const auto last = std::min(expected.greatest_id, static_cast<std::uint64_t>(pages * kMostChunksAPage));
-  std::vector<RowGroupInfo> found;
-  std::uint64_t rows = 0;
+  const auto last = std::min(expected_.greatest_id, static_cast<std::uint64_t>(pages * kMostChunksAPage));
   Statement statement = connection.prepare(std::string(kChunkColumns) + "WHERE id = ?1");
   for (std::uint64_t id = 1; id <= last; ++id) {
     try {
       statement.bind(1, static_cast<std::int64_t>(id));
-      if (statement.step()) {
-        if (auto info = read_chunk_info(connection, statement, damage)) found.push_back(std::move(*info));
-      }
+      if (statement.step()) add(connection, statement);
     } catch (const SqliteError& error) {
       if (error.code() != ErrorCode::kDamaged) throw;
       damage.push_back({"chunk " + std::to_string(id), error.what()});
     }
     statement.reset();
   }
-  for (const RowGroupInfo& info : found) rows += info.stream == Stream::kHistory ? info.rows : 0;
-  if (rows < expected.rows) {
-    damage.push_back({"table chunk", std::to_string(expected.rows - rows) + " rows are missing"});
+}
+
+// A damaged page may hide whole chunks from SQLite without a word of its own.
+void ChunkIndex::compare() {
+  const std::uint64_t found = expected_.rows ? rows_ : history_rows_;
+  const std::uint64_t wanted = expected_.rows.value_or(expected_.history_rows);
+  if (found < wanted) damage.push_back({"table chunk", std::to_string(wanted - found) + " rows are missing"});
+  if (found > wanted) damage.push_back({"table chunk", std::to_string(found - wanted) + " rows too many"});
+  if (last_id_ > 0 && static_cast<std::uint64_t>(last_id_) > expected_.greatest_id) {
+    damage.push_back({"chunk " + std::to_string(last_id_), "its number was never given"});
   }
-  return found;
 }
 
 bool is_wanted(KeyId key, Keys keys) {
@@ -161,36 +213,44 @@ std::optional<RowGroup> find_merged(Connection& connection, const RowGroupInfo& 
   return std::nullopt;
 }
 
-constexpr std::string_view kEventColumns =
-    "SELECT sequence, time_ns, step, kind, json FROM event WHERE sequence <= ?1 ";
+constexpr std::string_view kUpToTheWatermark = "WHERE sequence <= ?1 ORDER BY sequence";
 
-void read_event_rows(Statement& row, std::uint64_t watermark, std::vector<Event>& events) {
-  row.bind(1, static_cast<std::int64_t>(watermark));
-  while (row.step()) {
-    events.push_back({static_cast<std::uint64_t>(row.integer(0)), row.integer(1), row.optional_integer(2),
-                      std::string(row.text(3)), std::string(row.text(4))});
-  }
+Event event_of(const Statement& row) {
+  return {static_cast<std::uint64_t>(row.integer(0)), row.integer(1), row.optional_integer(2),
+          std::string(row.text(3)), std::string(row.text(4))};
 }
 
-void read_artifact_files(Statement& row, std::int64_t artifact, std::vector<ArtifactFile>& files) {
-  row.bind(1, artifact);
-  while (row.step()) {
-    ArtifactFile& file = files.emplace_back();
-    file.name = row.text(0);
-    file.path = row.text(1);
-    file.size = static_cast<std::uint64_t>(row.integer(2));
-    file.md5 = row.text(3);
-    file.sha256 = row.text(4);
-    file.reference = row.text(5);
-    file.json = row.text(6);
-  }
-  row.reset();
+Artifact artifact_of(const Statement& row) {
+  Artifact artifact;
+  artifact.sequence = static_cast<std::uint64_t>(row.integer(0));
+  artifact.time_ns = row.integer(1);
+  artifact.name = row.text(2);
+  artifact.type = row.text(3);
+  artifact.description = row.text(4);
+  artifact.step = row.optional_integer(5);
+  artifact.ttl_seconds = row.optional_integer(6);
+  artifact.aliases = texts_of_json(row.text(7));
+  artifact.tags = texts_of_json(row.text(8));
+  artifact.metadata_json = row.text(9);
+  return artifact;
+}
+
+ArtifactFile artifact_file_of(const Statement& row) {
+  ArtifactFile file;
+  file.name = row.text(2);
+  file.path = row.text(3);
+  file.size = static_cast<std::uint64_t>(row.integer(4));
+  file.md5 = row.text(5);
+  file.sha256 = row.text(6);
+  file.reference = row.text(7);
+  file.json = row.text(8);
+  return file;
 }
 
 }  // namespace
 
-void read_keys(Connection& connection, KeyTable& keys, std::vector<Damage>& damage) {
-  for_each_row(connection, "key", "SELECT id, path FROM key ORDER BY id", damage, [&](const Statement& row) {
+void read_keys(Connection& connection, const TableState& state, KeyTable& keys, std::vector<Damage>& damage) {
+  for_each_row(connection, Table::kKey, "ORDER BY id", state, damage, [&](const Statement& row) {
     const std::int64_t id = row.integer(0);
     try {
       if (id < 0 || id > std::numeric_limits<KeyId>::max()) throw Error(ErrorCode::kDamaged, "out of range");
@@ -201,50 +261,84 @@ void read_keys(Connection& connection, KeyTable& keys, std::vector<Damage>& dama
   });
 }
 
-void read_config(Connection& connection, std::vector<ConfigEntry>& entries, std::vector<Damage>& damage) {
-  for_each_row(
-      connection, "config", "SELECT key, json FROM config ORDER BY position", damage,
-      [&](const Statement& row) { entries.push_back({std::string(row.text(0)), std::string(row.text(1))}); });
+void read_config(Connection& connection, const TableState& state, std::vector<ConfigEntry>& entries,
+                 std::vector<Damage>& damage) {
+  for_each_row(connection, Table::kConfig, "ORDER BY position", state, damage, [&](const Statement& row) {
+    entries.push_back({std::string(row.text(0)), std::string(row.text(2))});
+  });
 }
 
-void read_summary(Connection& connection, std::vector<SummaryOverride>& entries,
+void read_summary(Connection& connection, const TableState& state, std::vector<SummaryOverride>& entries,
                   std::vector<Damage>& damage) {
-  for_each_row(
-      connection, "summary", "SELECT key, json FROM summary ORDER BY position", damage,
-      [&](const Statement& row) { entries.push_back({std::string(row.text(0)), std::string(row.text(1))}); });
+  for_each_row(connection, Table::kSummary, "ORDER BY position", state, damage, [&](const Statement& row) {
+    entries.push_back({std::string(row.text(0)), std::string(row.text(2))});
+  });
 }
 
-void read_metrics(Connection& connection, std::vector<MetricDefinition>& metrics,
+void read_metrics(Connection& connection, const TableState& state, std::vector<MetricDefinition>& metrics,
                   std::vector<Damage>& damage) {
-  for_each_row(connection, "metric",
-               "SELECT name, step_metric, hidden, step_sync, summary, goal FROM metric ORDER BY position",
+  for_each_row(connection, Table::kMetric, "ORDER BY position", state, damage, [&](const Statement& row) {
+    MetricDefinition& metric = metrics.emplace_back();
+    metric.name = row.text(0);
+    metric.step_metric = row.text(2);
+    metric.hidden = row.integer(3) != 0;
+    metric.step_sync = row.integer(4) != 0;
+    metric.summary = texts_of_json(row.text(5));
+    metric.goal = row.text(6);
+  });
+}
+
+void read_events(Connection& connection, const TableState& state, std::vector<Event>& events,
+                 std::vector<Damage>& damage) {
+  for_each_row(connection, Table::kEvent, kUpToTheWatermark, state, damage,
+               [&](const Statement& row) { events.push_back(event_of(row)); });
+}
+
+void read_rewinds(Connection& connection, const TableState& state, std::vector<Event>& events,
+                  std::vector<Damage>& damage) {
+  for_each_row(connection, Table::kEvent, kUpToTheWatermark, state, damage, [&](const Statement& row) {
+    if (row.text(3) == kRewindEvent) events.push_back(event_of(row));
+  });
+}
+
+void read_artifacts(Connection& connection, const TableState& state, std::vector<Artifact>& artifacts,
+                    std::vector<Damage>& damage) {
+  std::map<std::uint64_t, std::size_t> index_of;
+  for_each_row(connection, Table::kArtifact, kUpToTheWatermark, state, damage, [&](const Statement& row) {
+    artifacts.push_back(artifact_of(row));
+    index_of[artifacts.back().sequence] = artifacts.size() - 1;
+  });
+  for_each_row(connection, Table::kArtifactFile, "WHERE artifact <= ?1 ORDER BY artifact, position", state,
                damage, [&](const Statement& row) {
-                 MetricDefinition& metric = metrics.emplace_back();
-                 metric.name = row.text(0);
-                 metric.step_metric = row.text(1);
-                 metric.hidden = row.integer(2) != 0;
-                 metric.step_sync = row.integer(3) != 0;
-                 metric.summary = texts_of_json(row.text(4));
-                 metric.goal = row.text(5);
+                 const auto artifact = index_of.find(static_cast<std::uint64_t>(row.integer(0)));
+                 if (artifact != index_of.end()) {
+                   artifacts[artifact->second].files.push_back(artifact_file_of(row));
+                 }
                });
+}
+
+void read_files(Connection& connection, const TableState& state, std::vector<RunFile>& files,
+                std::vector<Damage>& damage) {
+  for_each_row(connection, Table::kFile, kUpToTheWatermark, state, damage, [&](const Statement& row) {
+    files.push_back({static_cast<std::uint64_t>(row.integer(0)), row.integer(1), std::string(row.text(2)),
+                     std::string(row.text(3)), static_cast<std::uint64_t>(row.integer(4)),
+                     std::string(row.text(5)), std::string(row.text(6)), std::string(row.text(7))});
+  });
 }
 
 std::vector<RowGroupInfo> read_chunk_index(Connection& connection, ChunkTotals expected,
                                            std::vector<Damage>& damage) {
-  std::vector<Damage> found_damage;
-  std::vector<RowGroupInfo> found;
+  ChunkIndex index(expected);
   try {
-    Statement statement = connection.prepare(std::string(kChunkColumns) + "ORDER BY id");
-    while (statement.step()) {
-      if (auto info = read_chunk_info(connection, statement, found_damage)) found.push_back(std::move(*info));
-    }
+    index.read_in_order(connection);
   } catch (const SqliteError& error) {
     if (error.code() != ErrorCode::kDamaged) throw;
-    found_damage.clear();
-    found = search_chunks(connection, expected, found_damage);
+    index = ChunkIndex(expected);
+    index.search(connection);
   }
-  damage.insert(damage.end(), found_damage.begin(), found_damage.end());
-  return found;
+  index.compare();
+  damage.insert(damage.end(), index.damage.begin(), index.damage.end());
+  return std::move(index.chunks);
 }
 
 RowGroup read_chunk(Connection& connection, const RowGroupInfo& info, Keys keys) {
@@ -265,54 +359,6 @@ RowGroup read_chunk(Connection& connection, const RowGroupInfo& info, Keys keys)
     return std::move(*part);
   }
   throw Error(ErrorCode::kDamaged, reason);
-}
-
-void read_events(Connection& connection, std::uint64_t watermark, std::vector<Event>& events) {
-  Statement row = connection.prepare(std::string(kEventColumns) + "ORDER BY sequence");
-  read_event_rows(row, watermark, events);
-}
-
-void read_rewinds(Connection& connection, std::uint64_t watermark, std::vector<Event>& events) {
-  Statement row = connection.prepare(std::string(kEventColumns) + "AND kind = ?2 ORDER BY sequence");
-  row.bind(2, kRewindEvent);
-  read_event_rows(row, watermark, events);
-}
-
-void read_artifacts(Connection& connection, std::uint64_t watermark, std::vector<Artifact>& artifacts) {
-  Statement row = connection.prepare(
-      "SELECT sequence, time_ns, name, type, description, step, ttl_seconds, aliases, tags, metadata "
-      "FROM artifact WHERE sequence <= ?1 ORDER BY sequence");
-  Statement file = connection.prepare(
-      "SELECT name, path, size, md5, sha256, reference, json FROM artifact_file WHERE artifact = ?1 "
-      "ORDER BY position");
-  row.bind(1, static_cast<std::int64_t>(watermark));
-  while (row.step()) {
-    Artifact artifact;
-    artifact.sequence = static_cast<std::uint64_t>(row.integer(0));
-    artifact.time_ns = row.integer(1);
-    artifact.name = row.text(2);
-    artifact.type = row.text(3);
-    artifact.description = row.text(4);
-    artifact.step = row.optional_integer(5);
-    artifact.ttl_seconds = row.optional_integer(6);
-    artifact.aliases = texts_of_json(row.text(7));
-    artifact.tags = texts_of_json(row.text(8));
-    artifact.metadata_json = row.text(9);
-    read_artifact_files(file, row.integer(0), artifact.files);
-    artifacts.push_back(std::move(artifact));
-  }
-}
-
-void read_files(Connection& connection, std::uint64_t watermark, std::vector<RunFile>& files) {
-  Statement row = connection.prepare(
-      "SELECT sequence, time_ns, name, path, size, md5, sha256, kind FROM file WHERE sequence <= ?1 "
-      "ORDER BY sequence");
-  row.bind(1, static_cast<std::int64_t>(watermark));
-  while (row.step()) {
-    files.push_back({static_cast<std::uint64_t>(row.integer(0)), row.integer(1), std::string(row.text(2)),
-                     std::string(row.text(3)), static_cast<std::uint64_t>(row.integer(4)),
-                     std::string(row.text(5)), std::string(row.text(6)), std::string(row.text(7))});
-  }
 }
 
 void apply(std::vector<ConfigEntry>& entries, const ConfigEntry& entry) {

@@ -13,12 +13,30 @@
 
 namespace ranklog {
 
-// These read as far as they can and name in `damage` what they cannot.
-void read_keys(Connection& connection, KeyTable& keys, std::vector<Damage>& damage);
-void read_config(Connection& connection, std::vector<ConfigEntry>& entries, std::vector<Damage>& damage);
-void read_metrics(Connection& connection, std::vector<MetricDefinition>& metrics,
+// How far the tables are read, and what `meta` said of them then.
+struct TableState {
+  std::uint64_t watermark = 0;
+  std::optional<Digests> digests;
+};
+
+// These read as far as they can and name in `damage` what they cannot, and tables that hold other rows than
+// those that were written.
+void read_keys(Connection& connection, const TableState& state, KeyTable& keys, std::vector<Damage>& damage);
+void read_config(Connection& connection, const TableState& state, std::vector<ConfigEntry>& entries,
+                 std::vector<Damage>& damage);
+void read_metrics(Connection& connection, const TableState& state, std::vector<MetricDefinition>& metrics,
                   std::vector<Damage>& damage);
-void read_summary(Connection& connection, std::vector<SummaryOverride>& entries, std::vector<Damage>& damage);
+void read_summary(Connection& connection, const TableState& state, std::vector<SummaryOverride>& entries,
+                  std::vector<Damage>& damage);
+// Up to and including sequence `state.watermark`: what was written since is not what `state` tells of.
+void read_events(Connection& connection, const TableState& state, std::vector<Event>& events,
+                 std::vector<Damage>& damage);
+void read_rewinds(Connection& connection, const TableState& state, std::vector<Event>& events,
+                  std::vector<Damage>& damage);
+void read_artifacts(Connection& connection, const TableState& state, std::vector<Artifact>& artifacts,
+                    std::vector<Damage>& damage);
+void read_files(Connection& connection, const TableState& state, std::vector<RunFile>& files,
+                std::vector<Damage>& damage);
 
 // All chunks of known streams that can be found, by id. A chunk whose statistics are damaged is described
 // anew from its data.
@@ -28,13 +46,6 @@ void read_summary(Connection& connection, std::vector<SummaryOverride>& entries,
 // (kDamaged). With `keys`, which ascend: only their columns.
 [[nodiscard]] RowGroup read_chunk(Connection& connection, const RowGroupInfo& info,
                                   std::optional<std::span<const KeyId>> keys = {});
-
-// Up to and including sequence `watermark`. They throw at the first row that cannot be read; what has been
-// read by then stays.
-void read_events(Connection& connection, std::uint64_t watermark, std::vector<Event>& events);
-void read_rewinds(Connection& connection, std::uint64_t watermark, std::vector<Event>& events);
-void read_artifacts(Connection& connection, std::uint64_t watermark, std::vector<Artifact>& artifacts);
-void read_files(Connection& connection, std::uint64_t watermark, std::vector<RunFile>& files);
 
 // A later entry replaces an earlier one of the same name in its place.
 void apply(std::vector<ConfigEntry>& entries, const ConfigEntry& entry);

@@ -104,6 +104,14 @@ void Statement::reset() noexcept {
   sqlite3_clear_bindings(statement_.get());
 }
 
+int Statement::type(int column) const {
+  return sqlite3_column_type(statement_.get(), column);
+}
+
+double Statement::real(int column) const {
+  return sqlite3_column_double(statement_.get(), column);
+}
+
 std::int64_t Statement::integer(int column) const {
   return sqlite3_column_int64(statement_.get(), column);
 }

@@ -50,7 +50,9 @@ class Statement {
   void reset() noexcept;
 
   // Columns count from 0. Texts and blobs live until the next step() or reset().
+  [[nodiscard]] int type(int column) const;  // SQLITE_INTEGER ...; ask before anything else
   [[nodiscard]] std::int64_t integer(int column) const;
+  [[nodiscard]] double real(int column) const;
   [[nodiscard]] std::string_view text(int column) const;
   [[nodiscard]] std::string_view blob(int column) const;
   [[nodiscard]] bool is_null(int column) const;

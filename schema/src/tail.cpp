@@ -140,10 +140,6 @@ Operation read_operation(std::uint8_t type, ByteReader& in) {
   return operation;
 }
 
-bool all_zero(std::string_view bytes) {
-  return bytes.find_first_not_of('\0') == std::string_view::npos;
-}
-
 }  // namespace
 
 std::uint32_t frame_checksum(std::string_view payload) noexcept {
@@ -218,15 +214,29 @@ std::string encode_tail_header(std::string_view launch_token, int rank) {
   return out;
 }
 
-std::optional<TailHeader> decode_tail_header(std::string_view segment) {
-  constexpr std::size_t kFixedBytes = kMagic.size() + sizeof(kTailVersion) + sizeof(std::uint32_t);
-  if (all_zero(segment)) return std::nullopt;
-  if (segment.substr(0, kMagic.size()) != kMagic.substr(0, segment.size())) {
-    throw Error(ErrorCode::kNotOurs, "it does not begin like a tail segment");
-  }
-  if (segment.size() < kFixedBytes) return std::nullopt;
-  ByteReader in(segment.substr(kMagic.size()));
-  const auto version = in.fixed<std::uint32_t>();
+namespace {
+
+constexpr std::size_t kFixedHeaderBytes = kMagic.size() + sizeof(kTailVersion) + sizeof(std::uint32_t);
+
+// The beginning of a header and nothing behind it, as its writer leaves it that dies before it has written
+// it.
+bool is_unfinished(std::string_view segment, std::string_view own) {
+  const auto differ = std::ranges::mismatch(segment, own);
+  return std::all_of(differ.in1, segment.end(), [](char byte) { return byte == '\0'; });
+}
+
+// Tokens of two launches have less in common.
+bool is_almost(std::string_view segment, std::string_view own) {
+  constexpr int kMostDamagedBytes = 4;
+  if (segment.size() < own.size()) return false;
+  int damaged = 0;
+  for (std::size_t i = 0; i < own.size(); ++i) damaged += segment[i] != own[i];
+  return damaged <= kMostDamagedBytes;
+}
+
+void check_tail_version(std::string_view segment) {
+  if (segment.size() < kFixedHeaderBytes) return;
+  const auto version = ByteReader(segment.substr(kMagic.size())).fixed<std::uint32_t>();
   if (version == 0) {
     throw Error(ErrorCode::kVersion, "it was written by a provisional version of ranklog (tail version 0)");
   }
@@ -234,20 +244,24 @@ std::optional<TailHeader> decode_tail_header(std::string_view segment) {
     throw Error(ErrorCode::kVersion, "tail version " + std::to_string(version) + " is newer than " +
                                          std::to_string(kTailVersion) + ", the newest this program reads");
   }
-  (void)in.fixed<std::uint32_t>();  // reserved
-  const std::string_view payload = payload_at(segment, kFixedBytes);
-  if (payload.size() < sizeof(std::uint32_t)) {
-    const bool cut_off = in.remaining() < kFrameHeadBytes || all_zero(segment.substr(kFixedBytes)) ||
-                         in.fixed<std::uint32_t>() > in.remaining() - sizeof(std::uint32_t);
-    if (cut_off) return std::nullopt;
-    throw Error(ErrorCode::kDamaged, "the header's checksum does not match");
-  }
-  ByteReader content(payload);
-  TailHeader header;
-  header.rank = static_cast<int>(content.fixed<std::uint32_t>());
-  header.launch_token = content.take(content.remaining());
-  header.bytes = std::min(kFixedBytes + frame_bytes(payload.size()), segment.size());
-  return header;
+}
+
+}  // namespace
+
+TailStart find_tail_start(std::string_view segment, std::string_view launch_token, int rank) {
+  const std::string own = encode_tail_header(launch_token, rank);
+  if (segment.starts_with(own)) return {TailStart::Kind::kOwn, own.size()};
+  if (is_unfinished(segment, own)) return {};
+  const bool has_magic = segment.starts_with(kMagic);
+  if (has_magic) check_tail_version(segment);
+  const std::string_view payload =
+      segment.size() > kFixedHeaderBytes ? payload_at(segment, kFixedHeaderBytes) : std::string_view();
+  const bool is_own = payload == payload_at(own, kFixedHeaderBytes);  // whatever fills the gaps
+  if (has_magic && is_own) return {TailStart::Kind::kOwn, own.size()};
+  if (has_magic && !payload.empty()) return {TailStart::Kind::kOther, 0};
+  if (is_almost(segment, own)) return {TailStart::Kind::kDamaged, own.size()};
+  if (!has_magic) throw Error(ErrorCode::kNotOurs, "it does not begin like a tail segment");
+  throw Error(ErrorCode::kDamaged, "its header is damaged");
 }
 
 void append_key_record(std::string& out, KeyId key, const KeyPath& path) {
@@ -286,7 +300,19 @@ std::optional<TailRecord> TailReader::next() {
   }
 }
 
+bool TailReader::may_checksum(std::uint64_t bytes) {
+  given_up_ = given_up_ || bytes > scan_budget_;
+  if (!given_up_) scan_budget_ -= bytes;
+  return !given_up_;
+}
+
 bool TailReader::stop_at(std::size_t position) {
+  if (position + kFrameHeadBytes >= bytes_.size()) return false;
+  std::uint32_t claimed = 0;
+  std::memcpy(&claimed, bytes_.data() + position, sizeof(claimed));
+  const auto type = static_cast<unsigned char>(bytes_[position + kFrameHeadBytes]);
+  if (claimed == 0 || claimed > bytes_.size() - position - kFrameHeadBytes) return false;
+  if (type < kKeyRecord || type > kLastOperation || !may_checksum(claimed)) return false;
   const std::string_view payload = payload_at(bytes_, position);
   if (payload.empty() || !decode_tail_record(payload)) return false;
   position_ = position;
@@ -298,22 +324,18 @@ TailReader::Gap TailReader::skip() {
   if (in.remaining() < kFrameHeadBytes) return Gap::kEnd;
   const auto length = in.fixed<std::uint32_t>();
   // Who was writing this record died before its checksum: its log() never returned.
-  const Gap gap = in.fixed<std::uint32_t>() == 0 ? Gap::kUnfinished : Gap::kDamage;
+  const bool is_unfinished = in.fixed<std::uint32_t>() == 0;
+  const bool has_its_length = length != 0 && length <= in.remaining();
+  const Gap gap = is_unfinished ? Gap::kUnfinished : Gap::kDamage;
+  if (has_its_length && !may_checksum(length)) return Gap::kGivenUp;  // next() did, in vain
   // Where the record says that it ends; else, its length being damaged or missing too, wherever one fits.
-  const std::uint64_t end = position_ + frame_bytes(length);
-  if (end < bytes_.size() && stop_at(end)) return gap;
-  for (std::size_t next = position_ + kFrameAlignment; next + kFrameHeadBytes < bytes_.size();
+  if (stop_at(position_ + frame_bytes(length))) return gap;
+  for (std::size_t next = position_ + kFrameAlignment; next + kFrameHeadBytes < bytes_.size() && !given_up_;
        next += kFrameAlignment) {
-    std::uint32_t claimed = 0;
-    std::memcpy(&claimed, bytes_.data() + next, sizeof(claimed));
-    const auto type = static_cast<unsigned char>(bytes_[next + kFrameHeadBytes]);
-    if (claimed == 0 || claimed > bytes_.size() - next - kFrameHeadBytes) continue;
-    if (type < kKeyRecord || type > kLastOperation) continue;
-    if (claimed > scan_budget_) return Gap::kEnd;
-    scan_budget_ -= claimed;
     if (stop_at(next)) return gap;
   }
-  return Gap::kEnd;
+  if (given_up_) return Gap::kGivenUp;
+  return has_its_length && !is_unfinished ? Gap::kDamagedEnd : Gap::kEnd;
 }
 
 }  // namespace ranklog

@@ -68,6 +68,22 @@ class TailCollector {
   std::unordered_set<std::uint64_t> seen_;
 };
 
+// Null: no damage.
+const char* reason_of(TailReader::Gap gap) {
+  switch (gap) {
+    case TailReader::Gap::kEnd:
+    case TailReader::Gap::kUnfinished:
+      return nullptr;
+    case TailReader::Gap::kDamage:
+      return "checksum mismatch; later records are read";
+    case TailReader::Gap::kDamagedEnd:
+      return "the last record is damaged or torn";
+    case TailReader::Gap::kGivenUp:
+      return "too much is damaged; what follows is left out";
+  }
+  return nullptr;
+}
+
 void read_records(const TailSegment& segment, std::string_view bytes, std::size_t header_bytes,
                   TailCollector& collector) {
   TailReader reader(bytes.substr(header_bytes));
@@ -77,12 +93,13 @@ void read_records(const TailSegment& segment, std::string_view bytes, std::size_
     }
     const std::size_t damaged_at = header_bytes + reader.position();
     const auto gap = reader.at_end() ? TailReader::Gap::kEnd : reader.skip();
-    if (gap == TailReader::Gap::kEnd) {
+    if (const char* reason = reason_of(gap)) {
+      collector.add_damage(describe_place(segment, damaged_at), reason);
+    }
+    if (gap != TailReader::Gap::kUnfinished && gap != TailReader::Gap::kDamage) {
       collector.add_bytes(damaged_at);  // what is reserved behind the last record holds nothing
       return;
     }
-    if (gap == TailReader::Gap::kUnfinished) continue;
-    collector.add_damage(describe_place(segment, damaged_at), "checksum mismatch; later records are read");
   }
 }
 
@@ -96,13 +113,16 @@ void read_segment(const TailSegment& segment, const Identity& identity, TailColl
     if (bytes.size() == kMostBytes) {
       collector.add_damage(describe_place(segment, kMostBytes), "it is too long; what follows is left out");
     }
-    const std::optional<TailHeader> header = decode_tail_header(bytes);
-    if (!header) return;
-    if (header->launch_token != identity.launch_token || header->rank != identity.rank) {
+    const TailStart start = find_tail_start(bytes, identity.launch_token, identity.rank);
+    if (start.kind == TailStart::Kind::kUnfinished) return;
+    if (start.kind == TailStart::Kind::kOther) {
       collector.add_damage(describe_place(segment, 0), "it belongs to another launch and is left out");
       return;
     }
-    read_records(segment, bytes, header->bytes, collector);
+    if (start.kind == TailStart::Kind::kDamaged) {
+      collector.add_damage(describe_place(segment, 0), "its header is damaged; its records are read");
+    }
+    read_records(segment, bytes, start.bytes, collector);
   } catch (const Error& error) {
     collector.add_damage(describe_place(segment, 0), error.what());
   } catch (const std::bad_alloc&) {

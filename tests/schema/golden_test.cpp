@@ -4,6 +4,7 @@
 
 #include "listing.hpp"
 #include "ranklog/schema/digest.hpp"
+#include "ranklog/schema/error.hpp"
 #include "ranklog/schema/naming.hpp"
 #include "ranklog/schema/rank_database.hpp"
 #include "support/gzip.hpp"
@@ -57,6 +58,46 @@ TEST_F(Golden, FilesThatItNamesHaveTheBytesThatItSays) {
     EXPECT_EQ(digests.md5, named.md5);
     EXPECT_EQ(digests.sha256, named.sha256);
   }
+}
+
+// Whether whoever reads all of a file is told that it is damaged.
+bool is_told(const fs::path& path) {
+  try {
+    const RankFile file = RankFile::open(path);
+    for (const Stream stream : kStreams) {
+      for (std::size_t i = 0; i < file.row_groups(stream).size(); ++i) (void)file.load(i, stream);
+    }
+    (void)file.events();
+    (void)file.artifacts();
+    (void)file.files();
+    return !file.damage().empty();
+  } catch (const Error& error) {
+    return true;
+  }
+}
+
+Listing list_or_nothing(const fs::path& path) {
+  try {
+    return list_file(path);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+TEST_F(Golden, FlippedBitsOfItAreToldOrChangeNothing) {
+  const fs::path path = dir_ / rank_file_name(0, 0);
+  const Listing whole = list_file(path);
+  const std::string bytes = read_file(path);
+  std::size_t told = 0;
+  for (std::size_t bit = 0; bit < bytes.size() * 8; bit += 181) {
+    std::string flipped = bytes;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+    write_file(path, flipped);
+    const bool is_named = is_told(path);
+    told += is_named ? 1 : 0;
+    EXPECT_TRUE(is_named || list_or_nothing(path) == whole) << "bit " << bit;
+  }
+  EXPECT_GT(told, 100u);
 }
 
 }  // namespace

@@ -235,8 +235,77 @@ TEST(RankDatabase, LostKeyNameLeavesItsValues) {
   sqlite_says(builder.path(), "DELETE FROM key WHERE id IN (1, 2)");
   const RankFile file = RankFile::open(builder.path());
   ASSERT_EQ(file.keys().size(), 3u);
-  EXPECT_EQ(file.damage().size(), 2u);
+  EXPECT_EQ(file.damage().size(), 3u) << "the two keys, and that their table is not as it was written";
   EXPECT_EQ(file.load(0).columns.size(), 3u);
+}
+
+std::string places_of_damage(const RankFile& file) {
+  (void)file.events();
+  (void)file.artifacts();
+  (void)file.files();
+  std::string places;
+  for (const Damage& damage : file.damage()) places += damage.place + ";";
+  return places;
+}
+
+TEST(RankDatabase, ChangedRecordsAreNamedAndTheRestIsRead) {
+  const TempDir dir;
+  RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
+  Artifact artifact;
+  artifact.name = "model";
+  artifact.type = "model";
+  artifact.metadata_json = "{}";
+  artifact.files = {{"b.pt", "files/b.pt", 5, "m1", "s1"}};
+  for (int i = 0; i < 2; ++i) {
+    builder.row(i, {{"loss", 1.0}}).operation(ConfigEntry{"lr", std::to_string(i)});
+    builder.operation(MetricDefinition{"loss", "", false, true, {"min"}, ""});
+    builder.operation(SummaryOverride{"best", std::to_string(i)}).operation(Event{0, 0, 3, "note", "{}"});
+    builder.operation(artifact).operation(RunFile{0, 0, "n", "files/1", 1, "m", "s", "file"});
+    EXPECT_EQ(places_of_damage(RankFile::open(builder.path())), "");
+    builder.seal();
+    EXPECT_EQ(places_of_damage(RankFile::open(builder.path())), "");
+  }
+  builder.finish();
+  const std::string whole = test::read_file(builder.path());
+  const std::pair<const char*, const char*> changes[] = {
+      {"UPDATE meta SET value = 'f' WHERE name = 'experiment'", "table meta;"},
+      {"UPDATE meta SET name = 'expired' WHERE name = 'end_state'", "table meta;"},
+      {"DELETE FROM meta WHERE name = 'digest_meta'", "table meta;"},
+      {"UPDATE key SET path = 'lose'", "table key;"},
+      {"UPDATE config SET json = '3'", "table config;"},
+      {"UPDATE metric SET goal = 'minimize'", "table metric;"},
+      {"INSERT INTO summary VALUES('x', 1, '2')", "table summary;"},
+      {"UPDATE event SET step = NULL", "table event;"},
+      {"UPDATE artifact SET ttl_seconds = 0 WHERE sequence < 9", "table artifact;"},
+      {"UPDATE artifact_file SET artifact = 999 WHERE artifact > 9", "table artifact_file;"},
+      {"DELETE FROM file WHERE sequence > 9", "table file;"}};
+  for (const auto& [change, places] : changes) {
+    test::write_file(builder.path(), whole);
+    EXPECT_EQ(sqlite_says(builder.path(), change), "");
+    const RankFile file = RankFile::open(builder.path());
+    EXPECT_EQ(places_of_damage(file), places) << change;
+    EXPECT_EQ(file.info().rows, 2u);
+  }
+}
+
+TEST(RankDatabase, FileWithoutDigestsIsNotDamaged) {
+  const TempDir dir;
+  RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
+  builder.row(0, {{"loss", 1.0}}).operation(Event{0, 0, 3, "note", "{}"}).finish();
+  EXPECT_EQ(sqlite_says(builder.path(), "DELETE FROM meta WHERE name LIKE 'digest%'"), "");
+  EXPECT_EQ(places_of_damage(RankFile::open(builder.path())), "");
+}
+
+TEST(RankDatabase, FileThatWasJustCreatedHasADigestOfItsOwn) {
+  const TempDir dir;
+  for (const JournalMode mode : {JournalMode::kWal, JournalMode::kPersist}) {
+    const fs::path path = dir / (std::string(to_string(mode)) + ".db");
+    Durability durability;
+    durability.journal = mode;
+    const RankDatabase database = RankDatabase::create(path, identity_of_rank(0), 1, durability);
+    EXPECT_EQ(places_of_damage(RankFile::open(path)), "");
+    EXPECT_EQ(sqlite_says(path, "SELECT count(*) FROM meta WHERE name = 'digest_meta'"), "1");
+  }
 }
 
 TEST(RankDatabase, FullDiskFailsTheCommitAndNothingElse) {
@@ -342,30 +411,44 @@ TEST(RankDatabase, CutDatabaseGivesWhatIsLeftOrIsNamed) {
   EXPECT_GT(partly_read, 0u);
 }
 
+// How many rows of `fill()` a stream gives; each must be right.
+std::size_t right_rows(const RankFile& file, Stream stream) {
+  std::size_t rows = 0;
+  for (std::size_t g = 0; g < file.row_groups(stream).size(); ++g) {
+    try {
+      const RowGroup group = file.load(g, stream);
+      for (std::size_t r = 0; r < group.rows(); ++r) {
+        EXPECT_EQ(group.columns[0].at(r).as_double(), 1.0 / static_cast<double>(group.step[r] + 1));
+      }
+      rows += group.rows();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kDamaged);
+      EXPECT_FALSE(file.damage().empty());
+    }
+  }
+  return rows;
+}
+
 TEST(RankDatabase, FlippedBytesNeverPassUnnoticedInRows) {
   const TempDir dir;
   RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
   fill(builder, 300);
+  for (int i = 0; i < 30; ++i) {
+    builder.row(i, {{"loss", 1.0 / (i + 1)}}, Stream::kSystem);
+    if (i % 10 == 9) builder.seal();
+  }
   builder.finish();
   const std::string whole = test::read_file(builder.path());
-  for (std::size_t i = 0; i < whole.size(); i += 211) {
+  constexpr std::size_t kPage = 512;
+  for (std::size_t i = 0; i < whole.size() * 8; i += i / 8 % kPage < 8 ? 1 : 211) {
     std::string damaged = whole;
-    damaged[i] = static_cast<char>(damaged[i] ^ (1 << i % 8));
+    damaged[i / 8] = static_cast<char>(damaged[i / 8] ^ (1 << i % 8));
     const fs::path path = dir / "flipped.db";
     test::write_file(path, damaged);
     try {
       const RankFile file = RankFile::open(path);
-      for (std::size_t g = 0; g < file.row_groups().size(); ++g) {
-        try {
-          const RowGroup group = file.load(g);
-          for (std::size_t r = 0; r < group.rows(); ++r) {
-            ASSERT_EQ(group.columns[0].at(r).as_double(), 1.0 / static_cast<double>(group.step[r] + 1)) << i;
-          }
-        } catch (const Error& error) {
-          EXPECT_EQ(error.code(), ErrorCode::kDamaged);
-          EXPECT_FALSE(file.damage().empty());
-        }
-      }
+      const bool all = right_rows(file, Stream::kHistory) == 300 && right_rows(file, Stream::kSystem) == 30;
+      EXPECT_TRUE(all || !file.damage().empty()) << "bit " << i;
     } catch (const Error& error) {
       EXPECT_NE(error.code(), ErrorCode::kUsage) << error.what();
       EXPECT_NE(std::string(error.what()).find("flipped.db"), std::string::npos) << error.what();

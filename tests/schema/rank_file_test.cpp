@@ -384,6 +384,20 @@ TEST(RankFile, TailOfAnotherLaunchIsLeftOutAndNamed) {
   EXPECT_NE(file.damage()[0].place.find("rank-00000.tail.7"), std::string::npos);
 }
 
+TEST(RankFile, DamagedHeaderOfASegmentIsNamedAndItsRowsAreRead) {
+  const TempDir dir;
+  RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
+  builder.row(0, {{"loss", 1.0}}).row(1, {{"loss", 2.0}});
+  std::string segment = test::read_file(builder.segment());
+  constexpr std::size_t kLength = 16;
+  segment[kLength + 1] = '\x40';
+  test::write_file(builder.segment(), segment);
+  const RankFile file = RankFile::open(builder.path());
+  EXPECT_EQ(rows_of(file).size(), 2u);
+  ASSERT_EQ(file.damage().size(), 1u);
+  EXPECT_NE(file.damage()[0].place.find("rank-00000.tail.0"), std::string::npos);
+}
+
 TEST(RankFile, WhatOnlyHasASegmentsNameIsNamedAndTheRestIsRead) {
   const TempDir dir;
   const fs::path path = dir / "rank-00000.db";

@@ -348,6 +348,39 @@ def read_meta(connection):
     return {name: value for name, value in connection.execute("SELECT name, value FROM meta")}
 
 
+DIGESTED = {
+    "key": "id, path",
+    "config": "key, position, json",
+    "metric": "name, position, step_metric, hidden, step_sync, summary, goal",
+    "summary": "key, position, json",
+    "event": "sequence, time_ns, step, kind, json",
+    "artifact": "sequence, time_ns, name, type, description, step, ttl_seconds, aliases, tags, metadata",
+    "artifact_file": "artifact, position, name, path, size, md5, sha256, reference, json",
+    "file": "sequence, time_ns, name, path, size, md5, sha256, kind",
+}
+
+
+def field_bytes(value):
+    if value is None:
+        return b"\0"
+    if isinstance(value, int):
+        return struct.pack("<Bq", 1, value)
+    return struct.pack("<BQ", 2, len(value)) + value
+
+
+def digest(connection, table, columns):
+    return sum(zlib.crc32(b"".join(map(field_bytes, row))) for row in
+               connection.execute(f"SELECT {columns} FROM {table}")) % (1 << 32)
+
+
+def check_digests(connection, meta):
+    for table, columns in DIGESTED.items():
+        assert digest(connection, table, columns) == meta.get(b"digest_" + table.encode(), 0), table
+    assert digest(connection, "(SELECT * FROM meta WHERE name <> 'digest_meta')", "name, value") == meta[b"digest_meta"]
+    rows, = connection.execute("SELECT coalesce(sum(rows), 0) FROM chunk").fetchone()
+    assert rows == meta[b"chunk_rows"]
+
+
 def text(value):
     return value.decode() if isinstance(value, bytes) else value
 
@@ -395,6 +428,7 @@ def read_rank_file(path):
     segments = [] if has_ended else open_segments(path)
     connection.execute("BEGIN")
     state["meta"] = read_meta(connection)
+    check_digests(connection, state["meta"])
     read_tables(connection, state)
     assert state["meta"][b"rows"] == len(state["rows"][HISTORY])
     for segment in segments:

@@ -200,32 +200,56 @@ TEST(Tail, RandomBytesAreReadInBoundedTime) {
   std::string bytes(200'000, '\0');
   for (char& byte : bytes) byte = static_cast<char>(random() % 4);
   TailReader reader(bytes);
-  do {
+  for (;;) {
     while (reader.next()) {
     }
-  } while (reader.skip() != TailReader::Gap::kEnd);
+    const auto gap = reader.skip();
+    if (gap != TailReader::Gap::kUnfinished && gap != TailReader::Gap::kDamage) break;
+  }
   EXPECT_LT(reader.position(), bytes.size());
 }
 
+using Kind = TailStart::Kind;
+
 TEST(Tail, HeaderTellsWhoseItIs) {
-  const std::string bytes = encode_tail_header("token-\xF0\x9F\x9A\x80", 12);
-  const auto header = decode_tail_header(bytes + rows_of(1, 2));
-  ASSERT_TRUE(header);
-  EXPECT_EQ(header->launch_token, "token-\xF0\x9F\x9A\x80");
-  EXPECT_EQ(header->rank, 12);
-  EXPECT_EQ(header->bytes, bytes.size());
+  const std::string token = "token-\xF0\x9F\x9A\x80";
+  const std::string bytes = encode_tail_header(token, 12);
+  const TailStart start = find_tail_start(bytes + rows_of(1, 2), token, 12);
+  EXPECT_EQ(start.kind, Kind::kOwn);
+  EXPECT_EQ(start.bytes, bytes.size());
+  EXPECT_EQ(find_tail_start(bytes + rows_of(1, 2), "token", 12).kind, Kind::kOther);
+  EXPECT_EQ(find_tail_start(bytes + rows_of(1, 2), token, 13).kind, Kind::kOther);
   const std::size_t whole = bytes.find_last_not_of('\0') + 1;
   for (std::size_t length = 0; length < whole; ++length) {
-    EXPECT_FALSE(decode_tail_header(std::string_view(bytes).substr(0, length))) << length;
+    const std::string cut = bytes.substr(0, length);
+    EXPECT_EQ(find_tail_start(cut, token, 12).kind, Kind::kUnfinished) << length;
+    EXPECT_EQ(find_tail_start(cut + std::string(4096, '\0'), token, 12).kind, Kind::kUnfinished) << length;
   }
-  EXPECT_FALSE(decode_tail_header(std::string(4096, '\0')));
+}
+
+TEST(Tail, FlippedBitInAHeaderIsToldAndHidesNoRecord) {
+  const std::string header = encode_tail_header("token", 0);
+  const std::string bytes = header + rows_of(1, 2);
+  for (std::size_t bit = 0; bit < header.size() * 8; ++bit) {
+    std::string damaged = bytes;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+    const bool is_in_version = bit / 8 >= 8 && bit / 8 < 12;
+    try {
+      const TailStart start = find_tail_start(damaged, "token", 0);
+      const bool is_unused = (bit / 8 >= 12 && bit / 8 < 16) || bit / 8 >= 33;
+      EXPECT_EQ(start.kind, is_unused ? Kind::kOwn : Kind::kDamaged) << bit;
+      EXPECT_EQ(start.bytes, header.size()) << bit;
+    } catch (const Error& error) {
+      EXPECT_TRUE(is_in_version && error.code() == ErrorCode::kVersion) << bit << error.what();
+    }
+  }
 }
 
 TEST(Tail, ForeignNewerAndDamagedHeadersAreRefusedByName) {
-  const std::string bytes = encode_tail_header("token", 0);
+  const std::string bytes = encode_tail_header("token", 0) + rows_of(1, 2);
   const auto code_of = [](std::string_view segment) {
     try {
-      (void)decode_tail_header(segment);
+      (void)find_tail_start(segment, "token", 0);
     } catch (const Error& error) {
       return error.code();
     }
@@ -238,8 +262,41 @@ TEST(Tail, ForeignNewerAndDamagedHeadersAreRefusedByName) {
     EXPECT_EQ(code_of(newer), ErrorCode::kVersion);
   }
   std::string damaged = bytes;
-  damaged[damaged.find("token")] = 'X';
-  EXPECT_EQ(code_of(damaged), ErrorCode::kDamaged);
+  damaged.replace(damaged.find("token"), 5, "TOKEN");
+  EXPECT_EQ(code_of(damaged), ErrorCode::kDamaged) << "nobody knows whose it is";
+}
+
+// Its checksum was written last: a record that has one was whole.
+TEST(Tail, DamagedLastRecordIsNoTornEnd) {
+  std::string bytes = rows_of(1, 3);
+  const std::size_t begin = rows_of(1, 2).size();
+  bytes[begin + kFrameHeadBytes + 3] = 'x';
+  bytes += std::string(4096, '\0');
+  TailReader reader(bytes);
+  while (reader.next()) {
+  }
+  EXPECT_EQ(reader.position(), begin);
+  EXPECT_EQ(reader.skip(), TailReader::Gap::kDamagedEnd);
+}
+
+// Each gap claims all that follows, so that its checksum costs the whole segment.
+TEST(Tail, ManyGapsAreReadInBoundedTimeAndTold) {
+  std::string bytes;
+  constexpr std::size_t kGaps = 20'000;
+  for (std::size_t i = 0; i < kGaps; ++i) {
+    const auto claimed = static_cast<std::uint32_t>(std::size_t{48} * (kGaps - i) - 8);
+    bytes.append(reinterpret_cast<const char*>(&claimed), sizeof(claimed));
+    bytes.append(4, '\1');
+    append_key_record(bytes, 0, KeyPath::flat(std::string(27, 'k')));
+  }
+  TailReader reader(bytes);
+  TailReader::Gap gap = TailReader::Gap::kDamage;
+  while (gap == TailReader::Gap::kDamage) {
+    while (reader.next()) {
+    }
+    gap = reader.skip();
+  }
+  EXPECT_EQ(gap, TailReader::Gap::kGivenUp);
 }
 
 TEST(RowGroupBuilder, RowsWithOneSetOfKeysShareAGroup) {

@@ -110,6 +110,7 @@ int FaultyDisk::answer(int error) {
   if (error == 0 || passes.fetch_sub(1) > 0) return 0;
   passes = 0;
   ++failed;
+  if (once) recover();
   return error;
 }
 

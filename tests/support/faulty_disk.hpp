@@ -23,6 +23,7 @@ class FaultyDisk {
   std::atomic<int> allocate_error{0};  // fallocate, posix_fallocate; ftruncate that makes a file longer
   std::atomic<int> link_error{0};      // link; not one of fail_all()'s
   std::atomic<int> passes{0};          // so many calls that would fail are let through first
+  std::atomic<bool> once{false};       // the first call that fails is the last
   std::atomic<int> sync_ms{0};         // each sync takes this much longer
   std::atomic<int> create_ms{0};       // each creation
   std::atomic<int> remove_ms{0};       // each unlink

@@ -312,6 +312,21 @@ TEST_F(RanklogProgram, CheckReadsEverythingAndNamesWhatIsDamaged) {
   EXPECT_EQ(document["files"][0]["damage"].size(), 1u);
 }
 
+// The number of unused bytes in a page: nothing that is read depends on it.
+TEST_F(RanklogProgram, CheckNamesDamageThatOnlySqliteSees) {
+  write("hurt", {0}, 1);
+  const fs::path path = path_of(identity("hurt", 0, 1));
+  std::string bytes = test::read_file(path);
+  constexpr std::size_t kPage = 512;
+  constexpr std::size_t kFragmentedBytes = 7;
+  bytes[kPage + kFragmentedBytes] = static_cast<char>(bytes[kPage + kFragmentedBytes] ^ 1);
+  test::write_file(path, bytes);
+  const Ran ran = run({"check"});
+  EXPECT_EQ(ran.status, 5) << ran.out;
+  EXPECT_TRUE(holds(ran.out, "20 of 20 rows can be read")) << ran.out;
+  EXPECT_TRUE(holds(ran.out, "database: ")) << ran.out;
+}
+
 TEST_F(RanklogProgram, CheckReadsLiveFilesToo) {
   write("live", {0}, 1, std::nullopt);
   const Ran ran = run({"check"});

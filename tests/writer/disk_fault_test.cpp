@@ -16,6 +16,7 @@
 #include "helpers.hpp"
 #include "ranklog/schema/error.hpp"
 #include "ranklog/schema/rank_database.hpp"
+#include "ranklog/schema/tail.hpp"
 #include "support/faulty_disk.hpp"
 
 namespace ranklog {
@@ -295,6 +296,70 @@ TEST_F(DiskFaultTest, SlowSyncsAreNotWaitedFor) {
   disk.sync_ms = 0;
   EXPECT_TRUE(log.finish(EndState::kFinished, 0, 30s).durable);
 }
+
+// A key, a chunk and an event of its own.
+SealBatch batch_number(std::uint64_t number) {
+  SealBatch batch;
+  RowGroupBuilder rows;
+  const auto key = static_cast<KeyId>(number - 1);
+  rows.add({2 * number - 1, static_cast<std::int64_t>(number), 100, {{key, 1.5}}});
+  batch.new_keys = {KeyPath::flat("key " + std::to_string(number))};
+  batch.groups = rows.take();
+  batch.operations = {{2 * number, 100, Event{0, 0, {}, "note", "{}"}}};
+  batch.watermark = 2 * number;
+  return batch;
+}
+
+void expect_batches(const std::filesystem::path& path, std::uint64_t count) {
+  const RankFile file = RankFile::open(path);
+  EXPECT_EQ(file.info().rows, count);
+  EXPECT_EQ(file.keys().size(), count);
+  EXPECT_EQ(file.row_groups().size(), count);
+  EXPECT_EQ(file.events().size(), count);
+  file.check_pages();
+  for (const Damage& damage : file.damage()) ADD_FAILURE() << damage.place << ": " << damage.reason;
+}
+
+class CommitFault : public DiskFaultTest, public ::testing::WithParamInterface<Durability> {};
+
+// The last sync of a COMMIT comes after the transaction stands.
+TEST_P(CommitFault, BatchIsInOnceWhicheverSyncOfItsCommitFails) {
+  FaultyDisk disk(folder_);
+  disk.once = true;
+  Identity identity;
+  identity.project = "p";
+  identity.experiment = "e";
+  for (int good_syncs = 0;; ++good_syncs) {
+    const auto path = folder_ / ("rank-" + std::to_string(good_syncs) + ".db");
+    RankDatabase database = RankDatabase::create(path, identity, 1, GetParam());
+    database.commit(batch_number(1));
+    disk.failed = 0;
+    disk.passes = good_syncs;
+    disk.sync_error = EIO;
+    try {
+      database.commit(batch_number(2));
+    } catch (const Error&) {
+      EXPECT_NO_THROW(database.commit(batch_number(2))) << good_syncs;
+    }
+    disk.recover();
+    database.commit(batch_number(3));
+    database.finish(EndState::kFinished, 0, 200, 5);
+    if (disk.failed == 0) break;
+    expect_batches(path, 3);
+  }
+}
+
+Durability in_mode(JournalMode mode, bool locks = true) {
+  Durability durability;
+  durability.journal = mode;
+  durability.locks = locks;
+  return durability;
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, CommitFault,
+                         ::testing::Values(in_mode(JournalMode::kWal), in_mode(JournalMode::kPersist),
+                                           in_mode(JournalMode::kTruncate), in_mode(JournalMode::kDelete),
+                                           in_mode(JournalMode::kPersist, false)));
 
 }  // namespace
 }  // namespace ranklog

@@ -50,6 +50,7 @@ void read_all(const RankFile& file, Report& report) {
   (void)file.events();
   (void)file.artifacts();
   (void)file.files();
+  file.check_pages();
   for (const Damage& damage : file.damage()) report.damage.push_back(damage.place + ": " + damage.reason);
   if (report.damage.empty() && report.rows_read != report.rows_expected) {
     report.damage.push_back("there are " + std::to_string(report.rows_read) + " rows, but should be " +

@@ -75,6 +75,8 @@ class RankFile {
   [[nodiscard]] std::vector<Artifact> artifacts() const;  // by sequence
   [[nodiscard]] std::vector<RunFile> files() const;       // by sequence; of one name only the latest
 
+  // Has SQLite look at every page, too; what it finds is then in damage().
+  void check_pages() const;
   [[nodiscard]] std::vector<Damage> damage() const;
 
  private:

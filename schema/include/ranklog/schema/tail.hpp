@@ -29,14 +29,19 @@ struct TailField {
 // What every segment begins with: enough to know whose tail it is.
 [[nodiscard]] std::string encode_tail_header(std::string_view launch_token, int rank);
 
-struct TailHeader {
-  std::string launch_token;
-  int rank = 0;
+struct TailStart {
+  enum class Kind : std::uint8_t {
+    kOwn,         // of this launch and rank
+    kOther,       // of another
+    kUnfinished,  // a segment that was just created
+    kDamaged,     // own but for a few bytes
+  };
+  Kind kind = Kind::kUnfinished;
   std::size_t bytes = 0;  // length of the header: where the records begin
 };
-// Of the bytes of a whole segment. Empty if the header is cut off: a segment that was just created. Throws
-// Error: kNotOurs (no tail segment), kVersion (named), kDamaged.
-[[nodiscard]] std::optional<TailHeader> decode_tail_header(std::string_view segment);
+// How a whole segment begins. Throws Error: kNotOurs (no tail segment), kVersion (named), kDamaged (nobody
+// can tell whose it is).
+[[nodiscard]] TailStart find_tail_start(std::string_view segment, std::string_view launch_token, int rank);
 
 // A record's payload is at most this long.
 inline constexpr std::size_t kMaxRecordBytes = std::size_t{1} << 28;
@@ -95,19 +100,23 @@ class TailReader {
     kEnd,         // no whole record follows: a torn end, and no damage
     kUnfinished,  // a record that was never logged: its writer died in the middle
     kDamage,
+    kDamagedEnd,  // no whole record follows one that was whole once, or that a power loss tore
+    kGivenUp,     // so much is damaged that whole records may follow that were not looked for
   };
-  // After next() has returned nothing: goes to the next whole record, if one follows, and tells what it
-  // passed.
+  // After next() has returned nothing: goes to the next whole record, if one follows (kUnfinished, kDamage),
+  // and tells what it passed.
   [[nodiscard]] Gap skip();
   [[nodiscard]] std::size_t position() const noexcept { return position_; }  // of the first byte not consumed
   [[nodiscard]] bool at_end() const noexcept { return position_ == bytes_.size(); }
 
  private:
   bool stop_at(std::size_t position);
+  bool may_checksum(std::uint64_t bytes);
 
   std::string_view bytes_;
   std::size_t position_ = 0;
-  std::uint64_t scan_budget_;  // bytes that skip() may still checksum: hostile ones take no longer
+  std::uint64_t scan_budget_;  // bytes that may still be checksummed in vain: hostile ones take no longer
+  bool given_up_ = false;
 };
 
 // Collects rows into groups, one a stream and set of keys, in order of arrival; a group that has grown large
