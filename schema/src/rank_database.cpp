@@ -272,7 +272,10 @@ std::string RankDatabase::Impl::leave_wal() {
 }
 
 void RankDatabase::leave_open() {
-  (void)impl_->leave_wal();
+  const std::string reason = impl_->leave_wal();
+  if (reason.empty()) return;
+  throw Error(ErrorCode::kIo, "part of '" + impl_->path.string() + "' is still in '" +
+                                  impl_->path.filename().string() + "-wal': " + reason);
 }
 
 void RankDatabase::merge_small_chunks(std::chrono::steady_clock::time_point deadline) {

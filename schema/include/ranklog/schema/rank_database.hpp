@@ -51,7 +51,7 @@ class RankDatabase {
   // `deadline`. Views that readers hold stay as they were.
   void merge_small_chunks(std::chrono::steady_clock::time_point deadline);
   // Makes the database file complete by itself (no WAL left) without an end record. Call after the last
-  // commit.
+  // commit. Throws Error (kIo) if a part of it stays in the WAL, which then belongs to it.
   void leave_open();
   // Writes the end record and makes the database file complete by itself (no WAL left). Call after the last
   // commit.
