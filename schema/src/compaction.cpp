@@ -1,5 +1,6 @@
 #include "compaction.hpp"
 
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -115,11 +116,15 @@ Compaction merge_small_chunks(Connection& connection, std::chrono::steady_clock:
   return result;
 }
 
-void reclaim_space(Connection& connection) {
-  constexpr std::int64_t kMostPages = 131'072;  // 64 MiB: a second's work
+void reclaim_space(Connection& connection, std::uint64_t most_bytes) {
+  constexpr std::uint64_t kMostInMemory = std::uint64_t{64} << 20;
   const std::int64_t pages = connection.query_integer("PRAGMA page_count");
   const std::int64_t unused = connection.query_integer("PRAGMA freelist_count");
-  if (unused > pages / 16 && pages <= kMostPages) connection.execute("VACUUM");
+  const auto bytes = static_cast<std::uint64_t>(pages * connection.query_integer("PRAGMA page_size"));
+  if (unused <= pages / 16 || bytes > most_bytes) return;
+  // The new file is built in SQLite's folder for temporary files, which may be small, full, or memory.
+  connection.execute(bytes <= kMostInMemory ? "PRAGMA temp_store = MEMORY" : "PRAGMA temp_store = FILE");
+  connection.execute("VACUUM");
 }
 
 Compaction compact_rank_file(const std::filesystem::path& path) {
@@ -134,7 +139,7 @@ Compaction compact_rank_file(const std::filesystem::path& path) {
   Connection connection(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, kBusyTimeoutMs);
   connection.execute("PRAGMA synchronous = EXTRA");
   const Compaction result = merge_small_chunks(connection, std::chrono::steady_clock::time_point::max());
-  reclaim_space(connection);
+  reclaim_space(connection, std::numeric_limits<std::uint64_t>::max());
   return result;
 }
 

@@ -22,6 +22,8 @@ namespace {
 
 // A lock server that is merely busy answers sooner; without locks the file is as safe.
 constexpr auto kLockPatience = std::chrono::seconds(10);
+// What finish() makes smaller: in memory, and in less than a second.
+constexpr std::uint64_t kMostToReclaim = std::uint64_t{32} << 20;
 
 // " and belongs to pid ..."; empty if that cannot be told, as of a file that is just being created.
 std::string owner_of(const std::filesystem::path& path) {
@@ -84,6 +86,7 @@ struct RankDatabase::Impl {
   void settle_durability();
   void prepare_statements();
   [[nodiscard]] std::string leave_wal();
+  void reclaim_space_if_possible();
   void insert_keys(const std::vector<KeyPath>& keys);
   void insert(const Operation& operation, const ConfigEntry& entry);
   void insert(const Operation& operation, const MetricDefinition& metric);
@@ -282,6 +285,15 @@ void RankDatabase::merge_small_chunks(std::chrono::steady_clock::time_point dead
   (void)ranklog::merge_small_chunks(impl_->connection, deadline);
 }
 
+// A smaller file is a nicety: the end record does not depend on it.
+void RankDatabase::Impl::reclaim_space_if_possible() {
+  try {
+    reclaim_space(connection, kMostToReclaim);
+  } catch (const std::exception&) {
+    // No room for it, in memory or on the disk: the file is as it was.
+  }
+}
+
 // Out of WAL mode first, so that the end record reaches the database file itself, and last: a file that says
 // that it has ended is complete without a WAL.
 void RankDatabase::finish(EndState state, std::optional<int> exit_code, std::int64_t end_time_ns,
@@ -289,7 +301,7 @@ void RankDatabase::finish(EndState state, std::optional<int> exit_code, std::int
   Impl& db = *impl_;
   require_in_place(db.connection, db.path);
   const std::string reason = db.leave_wal();
-  if (reason.empty()) reclaim_space(db.connection);
+  if (reason.empty()) db.reclaim_space_if_possible();
   Transaction transaction(db.connection);
   db.set_meta.run(kMetaEndTime, end_time_ns);
   db.set_meta.run(kMetaHeartbeat, end_time_ns);
