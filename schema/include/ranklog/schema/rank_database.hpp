@@ -69,7 +69,8 @@ struct Compaction {
 };
 
 // Merges small chunks of a file that has ended, and gives their space back. Its rows stay what they are;
-// chunks that cannot be read stay, too. Throws Error: kBusy (not ended, or in use), and as RankFile::open()
+// chunks whose bytes fail their checksum stay, too. Throws Error: kBusy (not ended, or in use), kDamaged (the
+// database's own trees or the index of its rows are not whole: nothing was written), and as RankFile::open()
 // does.
 Compaction compact_rank_file(const std::filesystem::path& path);
 
