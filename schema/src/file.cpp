@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "ranklog/schema/error.hpp"
+#include "ranklog/schema/file_copy.hpp"
 
 namespace ranklog {
 namespace {

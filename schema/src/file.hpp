@@ -33,10 +33,6 @@ class FileDescriptor {
 // At least one byte, or 0 at the end of the file. `path` is for the error's text.
 [[nodiscard]] ssize_t read_some(const FileDescriptor& file, void* buffer, std::size_t bytes,
                                 const std::filesystem::path& path);
-// What was created, renamed or removed in it survives a power loss. Throws Error (kIo); file systems that
-// cannot do it are passed.
-void sync_folder(const std::filesystem::path& folder);
-
 // From the current position to the end, or `limit` bytes if there are more.
 [[nodiscard]] std::string read_up_to(const FileDescriptor& file, std::size_t limit,
                                      const std::filesystem::path& path);

@@ -7,8 +7,8 @@
 #include <system_error>
 #include <utility>
 
-#include "file.hpp"
 #include "ranklog/schema/error.hpp"
+#include "ranklog/schema/file_copy.hpp"
 #include "ranklog/schema/rank_database.hpp"
 
 namespace ranklog {
