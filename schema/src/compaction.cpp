@@ -1,5 +1,6 @@
 #include "compaction.hpp"
 
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "rank_tables.hpp"
 #include "ranklog/schema/owner.hpp"
 #include "ranklog/schema/time.hpp"
+#include "write_connection.hpp"
 
 namespace ranklog {
 namespace {
@@ -115,26 +117,83 @@ Compaction merge_small_chunks(Connection& connection, std::chrono::steady_clock:
   return result;
 }
 
-void reclaim_space(Connection& connection) {
-  constexpr std::int64_t kMostPages = 131'072;  // 64 MiB: a second's work
+void reclaim_space(Connection& connection, std::uint64_t most_bytes) {
+  constexpr std::uint64_t kMostInMemory = std::uint64_t{64} << 20;
   const std::int64_t pages = connection.query_integer("PRAGMA page_count");
   const std::int64_t unused = connection.query_integer("PRAGMA freelist_count");
-  if (unused > pages / 16 && pages <= kMostPages) connection.execute("VACUUM");
+  const auto bytes = static_cast<std::uint64_t>(pages * connection.query_integer("PRAGMA page_size"));
+  if (unused <= pages / 16 || bytes > most_bytes) return;
+  // The new file is built in SQLite's folder for temporary files, which may be small, full, or memory.
+  connection.execute(bytes <= kMostInMemory ? "PRAGMA temp_store = MEMORY" : "PRAGMA temp_store = FILE");
+  connection.execute("VACUUM");
 }
 
-Compaction compact_rank_file(const std::filesystem::path& path) {
-  const FileInfo info = RankFile::open(path).info();
+namespace {
+
+Error damaged(const std::filesystem::path& path, const std::string& reason) {
+  return {ErrorCode::kDamaged, "'" + path.string() + "' is damaged and is left as it is: " + reason,
+          "salvage it with ranklog check --repair FOLDER"};
+}
+
+// Opened, and closed again: a view that stays open would be in the way.
+void require_whole(const std::filesystem::path& path) {
+  const RankFile file = RankFile::open(path);
+  const FileInfo& info = file.info();
   if (!info.end_time_ns) {
     throw Error(
         ErrorCode::kBusy,
         "'" + path.string() + "' has not ended: it belongs to " + describe_owner(info, unix_time_ns()),
         "only files that have ended are compacted");
   }
+  (void)file.events();
+  (void)file.artifacts();
+  (void)file.files();
+  if (const auto damage = file.damage(); !damage.empty()) {
+    throw damaged(path, damage.front().place + ": " + damage.front().reason);
+  }
+  std::uint64_t rows = 0;
+  for (const RowGroupInfo& group : file.row_groups()) rows += group.rows;
+  if (rows == info.rows) return;
+  throw damaged(path,
+                "there are " + std::to_string(rows) + " rows, but should be " + std::to_string(info.rows));
+}
+
+// Trees that are not what SQLite takes them for would be written into.
+void require_integrity(Connection& connection, const std::filesystem::path& path) {
+  std::string answer;
+  try {
+    answer = connection.query_text("PRAGMA integrity_check(1)");
+  } catch (const SqliteError& error) {
+    if (error.code() != ErrorCode::kDamaged) throw;
+    answer = error.what();
+  }
+  if (answer != "ok") throw damaged(path, "SQLite says: " + answer);
+}
+
+// The schema of a file from elsewhere may hold more than our tables: none of it runs.
+Connection connect_to_compact(const std::filesystem::path& path) {
   constexpr int kBusyTimeoutMs = 5000;
   Connection connection(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, kBusyTimeoutMs);
+  for (const int option :
+       {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW}) {
+    sqlite3_db_config(connection.get(), option, 0, nullptr);
+  }
   connection.execute("PRAGMA synchronous = EXTRA");
+  return connection;
+}
+
+}  // namespace
+
+Compaction compact_rank_file(const std::filesystem::path& path) {
+  require_whole(path);
+  Connection connection = connect_to_compact(path);
+  require_integrity(connection, path);
+  // A reader that was in the way when the file ended has left it in WAL mode.
+  if (!change_journal_mode(connection, JournalMode::kDelete)) {
+    throw Error(ErrorCode::kBusy, "'" + path.string() + "' is being read by another program", "try again");
+  }
   const Compaction result = merge_small_chunks(connection, std::chrono::steady_clock::time_point::max());
-  reclaim_space(connection);
+  reclaim_space(connection, std::numeric_limits<std::uint64_t>::max());
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "ranklog/schema/error.hpp"
+#include "ranklog/schema/file_copy.hpp"
 
 namespace ranklog {
 namespace {
@@ -43,6 +44,13 @@ FileDescriptor open_if_exists(const std::filesystem::path& path) {
   const int fd = open_read_only(path);
   if (fd < 0 && errno != ENOENT) throw_errno("open", path, errno);
   return FileDescriptor(fd);
+}
+
+void sync_folder(const std::filesystem::path& folder) {
+  const std::filesystem::path place = folder.empty() ? "." : folder;
+  const FileDescriptor file(::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!file.is_open()) throw_errno("open", place, errno);
+  if (::fsync(file.get()) != 0 && errno != EINVAL && errno != ENOSYS) throw_errno("write", place, errno);
 }
 
 ssize_t read_some(const FileDescriptor& file, void* buffer, std::size_t bytes,

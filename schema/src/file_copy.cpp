@@ -9,7 +9,6 @@
 #include <memory>
 
 #include "file.hpp"
-#include "ranklog/schema/error.hpp"
 
 namespace ranklog {
 namespace {
@@ -19,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
 [[noreturn]] void cannot_write(const fs::path& path, int error) {
-  throw Error(ErrorCode::kIo, "cannot write '" + path.string() + "': " + errno_text(error));
+  throw TargetError(ErrorCode::kIo, "cannot write '" + path.string() + "': " + errno_text(error));
 }
 
 void copy_bytes(const FileDescriptor& from, const fs::path& source, const FileDescriptor& to,

@@ -14,6 +14,9 @@
 namespace ranklog {
 namespace {
 
+// What finish() makes smaller: in memory, and in less than a second.
+constexpr std::uint64_t kMostToReclaim = std::uint64_t{32} << 20;
+
 std::int64_t as_signed(std::uint64_t value) {
   return static_cast<std::int64_t>(value);
 }
@@ -35,6 +38,8 @@ struct RankDatabase::Impl {
   void settle_durability();
   void prepare_statements();
   [[nodiscard]] std::string leave_wal();
+  void reclaim_space_if_possible();
+
   // What has been committed.
   struct Totals {
     std::uint64_t watermark = 0;
@@ -291,11 +296,23 @@ std::string RankDatabase::Impl::leave_wal() {
 }
 
 void RankDatabase::leave_open() {
-  (void)impl_->leave_wal();
+  const std::string reason = impl_->leave_wal();
+  if (reason.empty()) return;
+  throw Error(ErrorCode::kIo, "part of '" + impl_->path.string() + "' is still in '" +
+                                  impl_->path.filename().string() + "-wal': " + reason);
 }
 
 void RankDatabase::merge_small_chunks(std::chrono::steady_clock::time_point deadline) {
   (void)ranklog::merge_small_chunks(impl_->connection, deadline);
+}
+
+// A smaller file is a nicety: the end record does not depend on it.
+void RankDatabase::Impl::reclaim_space_if_possible() {
+  try {
+    reclaim_space(connection, kMostToReclaim);
+  } catch (const std::exception&) {
+    // No room for it, in memory or on the disk: the file is as it was.
+  }
 }
 
 // Out of WAL mode first, so that the end record reaches the database file itself, and last: a file that says
@@ -305,7 +322,7 @@ void RankDatabase::finish(EndState state, std::optional<int> exit_code, std::int
   Impl& db = *impl_;
   require_in_place(db.connection, db.path);
   const std::string reason = db.leave_wal();
-  if (reason.empty()) reclaim_space(db.connection);
+  if (reason.empty()) db.reclaim_space_if_possible();
   Transaction transaction(db.connection);
   db.set_meta.run(kMetaEndTime, end_time_ns);
   db.set_meta.run(kMetaHeartbeat, end_time_ns);

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include "ranklog/schema/error.hpp"
+#include "ranklog/schema/file_copy.hpp"
 #include "ranklog/schema/rank_database.hpp"
 
 namespace ranklog {
@@ -14,39 +16,63 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A name of the copy's own until it is published; nothing of that name is left behind.
+class TemporaryName {
+ public:
+  explicit TemporaryName(const fs::path& target)
+      : path_(target.string() + "." + std::to_string(::getpid()) + ".new") {}
+  TemporaryName(const TemporaryName&) = delete;
+  TemporaryName& operator=(const TemporaryName&) = delete;
+  ~TemporaryName() {
+    std::error_code ignored;
+    for (const char* suffix : {"", "-journal", "-wal", "-shm"}) fs::remove(path_.string() + suffix, ignored);
+  }
+  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// Without a WAL, whose rows would have to come back into the file before it can be published: a full disk may
+// refuse just that.
+Durability without_wal() {
+  Durability durability;
+  durability.journal = JournalMode::kDelete;
+  return durability;
+}
+
 // A database that is filled under a name of its own, and removed unless it is published.
 class NewFile {
  public:
   NewFile(fs::path target, const FileInfo& info)
       : target_(std::move(target)),
-        path_(target_.string() + "." + std::to_string(::getpid()) + ".new"),
-        database_(RankDatabase::create(path_, info.identity, info.start_time_ns)) {}
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-  ~NewFile() {
-    database_.reset();
-    std::error_code ignored;
-    fs::remove(path_, ignored);
-  }
+        name_(target_),
+        database_(RankDatabase::create(name_.path(), info.identity, info.start_time_ns, without_wal())) {}
 
   RankDatabase& database() { return *database_; }
   void publish() {
-    database_.reset();  // leaves one file
+    database_.reset();
+    put_in_place();
+    sync_folder(target_.parent_path());
+  }
+
+ private:
+  void put_in_place() {
     // link, and not rename: what is there already must stay.
-    if (::link(path_.c_str(), target_.c_str()) == 0) return;
+    if (::link(name_.path().c_str(), target_.c_str()) == 0) return;
     const int error = errno;
     if (error == EEXIST) {
       throw Error(ErrorCode::kBusy, "'" + target_.string() + "' exists already and is left as it is");
     }
     // File systems without links.
-    if (fs::exists(target_) || ::rename(path_.c_str(), target_.c_str()) != 0) {
+    if (fs::exists(target_) || ::rename(name_.path().c_str(), target_.c_str()) != 0) {
       throw Error(ErrorCode::kIo, "cannot create '" + target_.string() + "': " + errno_text(error));
     }
   }
 
- private:
-  fs::path target_, path_;
-  std::optional<RankDatabase> database_;
+  fs::path target_;
+  TemporaryName name_;
+  std::optional<RankDatabase> database_;  // closed before its files go
 };
 
 // What is the same in every batch of the copy.
@@ -85,23 +111,51 @@ SealBatch records_of(const RankFile& file) {
   return batch;
 }
 
-void copy_groups(const RankFile& file, Stream stream, RankDatabase& database, std::uint64_t& watermark,
-                 Salvage& salvage) {
-  for (std::size_t i = 0; i < file.row_groups(stream).size(); ++i) {
-    SealBatch batch = batch_of(file.info());
-    try {
-      batch.groups.push_back(file.load(i, stream));
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kDamaged) throw;  // the file lists the damage itself
-      continue;
+// Chunks of one stream, many in one transaction: each of them waits for the disk.
+class GroupCopier {
+ public:
+  GroupCopier(const RankFile& file, RankDatabase& database, std::uint64_t watermark)
+      : file_(file), database_(database), watermark_(watermark) {}
+
+  // How many rows there were.
+  std::uint64_t copy(Stream stream) {
+    std::uint64_t rows = 0;
+    for (std::size_t i = 0; i < file_.row_groups(stream).size(); ++i) {
+      try {
+        add(file_.load(i, stream), file_.row_groups(stream)[i].stored_bytes);
+        rows += groups_.back().rows();
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::kDamaged) throw;  // the file lists the damage itself
+      }
+      if (groups_.size() >= kMostGroups || bytes_ >= kMostBytes) commit();
     }
-    const RowGroup& group = batch.groups.front();
-    for (const std::uint64_t sequence : group.sequence) watermark = std::max(watermark, sequence);
-    if (stream == Stream::kHistory) salvage.rows += group.rows();
-    batch.watermark = watermark;
-    database.commit(batch);
+    commit();
+    return rows;
   }
-}
+
+ private:
+  static constexpr std::size_t kMostGroups = 16;
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 20;
+
+  void add(RowGroup group, std::uint64_t bytes) {
+    for (const std::uint64_t sequence : group.sequence) watermark_ = std::max(watermark_, sequence);
+    groups_.push_back(std::move(group));
+    bytes_ += bytes;
+  }
+  void commit() {
+    SealBatch batch = batch_of(file_.info());
+    batch.groups = std::exchange(groups_, {});
+    batch.watermark = watermark_;
+    bytes_ = 0;
+    if (!batch.groups.empty()) database_.commit(batch);
+  }
+
+  const RankFile& file_;
+  RankDatabase& database_;
+  std::uint64_t watermark_;
+  std::vector<RowGroup> groups_;
+  std::uint64_t bytes_ = 0;
+};
 
 }  // namespace
 
@@ -111,9 +165,12 @@ Salvage copy_rank_file(const fs::path& source, const fs::path& target) {
   NewFile copy(target, info);
   Salvage salvage;
   SealBatch records = records_of(file);
-  std::uint64_t watermark = records.watermark;
   copy.database().commit(records);
-  for (const Stream stream : kStreams) copy_groups(file, stream, copy.database(), watermark, salvage);
+  GroupCopier groups(file, copy.database(), records.watermark);
+  for (const Stream stream : kStreams) {
+    const std::uint64_t rows = groups.copy(stream);
+    if (stream == Stream::kHistory) salvage.rows = rows;
+  }
   if (info.end_state) {
     copy.database().finish(*info.end_state, info.exit_code, info.end_time_ns.value_or(info.heartbeat_ns),
                            info.active_ns);

@@ -3,6 +3,7 @@
 #include <set>
 #include <system_error>
 #include <tuple>
+#include <utility>
 
 #include "rank_reader.hpp"
 #include "ranklog/schema/experiment.hpp"
@@ -26,6 +27,7 @@ class Scanner {
   void add_file(const fs::path& path, const Names* folder_names);
   void report_orphans(const fs::path& folder, const Names& names);
   void keep(RankSegment segment);
+  void report_left_out(const RankSegment& segment, const fs::path& kept);
 
   std::set<fs::path> entered_;  // canonical, as links may lead round in circles
   std::set<fs::path> read_;     // canonical
@@ -110,14 +112,26 @@ void Scanner::keep(RankSegment segment) {
               segment.info.start_time_ns, identity.host, identity.pid);
   const auto [kept, is_new] = files_.try_emplace(std::move(key), segment);
   if (is_new) return;
-  // Of two copies the whole one, then the one that goes further; of equal ones always the same.
+  // As FORMAT.md says: the one that has ended, else that with the most rows, else with the latest heartbeat.
+  // Of equal ones the one that is whole, and then always the same.
   const auto extent = [](const RankSegment& copy) {
-    return std::tuple(copy.damage.empty(), copy.info.end_time_ns.has_value(), copy.info.rows,
-                      copy.info.heartbeat_ns);
+    return std::tuple(copy.info.end_time_ns.has_value(), copy.info.rows, copy.info.heartbeat_ns,
+                      copy.damage.empty());
   };
   const auto have = extent(kept->second);
   const auto found = extent(segment);
-  if (found > have || (found == have && segment.path < kept->second.path)) kept->second = std::move(segment);
+  if (found > have || (found == have && segment.path < kept->second.path)) std::swap(kept->second, segment);
+  report_left_out(segment, kept->second.path);
+}
+
+// Its damage would be told by nobody else.
+void Scanner::report_left_out(const RankSegment& segment, const fs::path& kept) {
+  if (segment.damage.empty()) return;
+  const Damage& first = segment.damage.front();
+  problems_.insert_or_assign(
+      segment.path, ScanProblem{segment.path, ErrorCode::kDamaged,
+                                "'" + segment.path.string() + "' is damaged (" + first.place + ": " +
+                                    first.reason + "); '" + kept.string() + "' is read in its place"});
 }
 
 Attempt make_attempt(std::string token, std::vector<RankSegment> segments) {

@@ -51,6 +51,13 @@ class CompactionTest : public testing::Test {
     }
     builder_->seal();
   }
+  // By SQLite itself, after the builder has closed the file.
+  void execute(const char* sql) const {
+    sqlite3* connection = nullptr;
+    ASSERT_EQ(sqlite3_open(path_.c_str(), &connection), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(connection, sql, nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(connection);
+  }
   [[nodiscard]] std::size_t chunks() const { return RankFile::open(path_).row_groups().size(); }
 
   test::TempDir dir_;
@@ -109,12 +116,7 @@ TEST_F(CompactionTest, DamagedChunkStaysDamagedAndKeepsItsNeighbours) {
   log(0, 300);
   builder_->finish();
   const auto all = rows_of(RankFile::open(path_));
-  sqlite3* connection = nullptr;
-  ASSERT_EQ(sqlite3_open(path_.c_str(), &connection), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(connection, "UPDATE chunk SET data = x'00' || substr(data, 2) WHERE id = 4", nullptr,
-                         nullptr, nullptr),
-            SQLITE_OK);
-  sqlite3_close(connection);
+  execute("UPDATE chunk SET data = x'00' || substr(data, 2) WHERE id = 4");
   const auto before = rows_of(RankFile::open(path_));
   ASSERT_LT(before.size(), all.size());
   (void)compact_rank_file(path_);
@@ -130,6 +132,74 @@ TEST_F(CompactionTest, FinishedFileIsSmallerForIt) {
   EXPECT_EQ(result.chunks_after, 3u);
   EXPECT_LT(fs::file_size(path_), scattered / 4);
   EXPECT_EQ(rows_of(RankFile::open(path_)).size(), 3000u);
+}
+
+// What SQLite itself would do with a broken tree is to write into pages that belong to something else.
+TEST_F(CompactionTest, DamagedFileIsRefusedBeforeAByteIsWritten) {
+  log(0, 600);
+  builder_->finish();
+  const std::string whole = test::read_file(path_);
+  const auto page = [&](std::size_t number) { return (number - 1) * 512; };
+  int refused = 0;
+  for (std::size_t number = 20; page(number) + 512 <= whole.size(); number += 11) {
+    std::string bytes = whole;
+    for (std::size_t i = 0; i < 8; ++i) bytes[page(number) + i] = static_cast<char>(0xA5 + i);
+    test::write_file(path_, bytes);
+    try {
+      (void)compact_rank_file(path_);
+    } catch (const Error& error) {
+      ++refused;
+      EXPECT_EQ(error.code(), ErrorCode::kDamaged) << error.what();
+      EXPECT_EQ(test::read_file(path_), bytes) << "page " << number << ": " << error.what();
+    }
+  }
+  EXPECT_GT(refused, 3);
+}
+
+TEST_F(CompactionTest, FileThatLacksRowsIsRefused) {
+  log(0, 100);
+  builder_->finish();
+  execute("DELETE FROM chunk WHERE id = 2");
+  const std::string before = test::read_file(path_);
+  try {
+    (void)compact_rank_file(path_);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kDamaged) << error.what();
+    EXPECT_NE(std::string(error.what()).find("ranklog check --repair"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(test::read_file(path_), before);
+}
+
+TEST_F(CompactionTest, TriggersOfTheFileAreNotRun) {
+  log(0, 100);
+  builder_->finish();
+  execute("CREATE TRIGGER t AFTER DELETE ON chunk BEGIN DELETE FROM event; DELETE FROM meta; END");
+  EXPECT_LT(compact_rank_file(path_).chunks_after, 10u);
+  EXPECT_EQ(rows_of(RankFile::open(path_)).size(), 100u);
+}
+
+// A reader that was in the way when the file ended has left it in WAL mode.
+TEST_F(CompactionTest, FileInWalModeIsMadeSmallerToo) {
+  log(0, 3000);
+  builder_->finish();
+  execute("PRAGMA journal_mode = WAL");
+  const auto scattered = fs::file_size(path_);
+  (void)compact_rank_file(path_);
+  EXPECT_LT(fs::file_size(path_), scattered / 4);
+  constexpr std::size_t kWriteVersion = 18;  // 2: WAL
+  EXPECT_EQ(test::read_file(path_).at(kWriteVersion), 1);
+  EXPECT_EQ(rows_of(RankFile::open(path_)).size(), 3000u);
+}
+
+TEST_F(CompactionTest, LargeFileIsMadeSmallerToo) {
+  log(0, 100);
+  builder_->finish();
+  execute("CREATE TABLE t AS SELECT zeroblob(35000000) AS x");
+  execute("DROP TABLE t");
+  ASSERT_GT(fs::file_size(path_), std::uintmax_t{32} << 20);
+  (void)compact_rank_file(path_);
+  EXPECT_LT(fs::file_size(path_), std::uintmax_t{1} << 20);
 }
 
 TEST_F(CompactionTest, FileThatIsBeingWrittenIsRefused) {

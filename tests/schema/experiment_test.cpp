@@ -141,6 +141,48 @@ TEST(Scan, CopiesOfAFileCountOnceAndTheFurthestIsTaken) {
   EXPECT_EQ(segments[0]->info.rows, 2u);
 }
 
+// A byte of a tail record's payload: its checksum is wrong then.
+void damage_tail(const fs::path& segment) {
+  std::string bytes = test::read_file(segment);
+  bytes[bytes.size() - 90] = static_cast<char>(bytes[bytes.size() - 90] ^ 0x40);
+  test::write_file(segment, bytes);
+}
+
+TEST(Scan, DamageDoesNotMakeAnOlderCopyTheBetterOne) {
+  const TempDir dir;
+  RankFileBuilder builder(dir / "live" / "rank-00000.db", identity_of_rank(0));
+  for (int i = 0; i < 20; ++i) builder.row(i, {{"loss", 1.0}});
+  builder.seal();
+  fs::create_directories(dir / "copy");
+  for (const char* name : {"rank-00000.db", "rank-00000.db-wal"}) {
+    fs::copy(dir / "live" / name, dir / "copy" / name);
+  }
+  for (int i = 20; i < 58; ++i) builder.row(i, {{"loss", 1.0}});
+  damage_tail(builder.segment());
+  const ScanResult result = scan_all({dir.path()});
+  const auto segments = result.experiments.at(0).segments_of(0);
+  ASSERT_EQ(segments.size(), 1u);
+  EXPECT_EQ(segments[0]->path, dir / "live" / "rank-00000.db");
+  EXPECT_GT(segments[0]->info.rows, 50u);
+  EXPECT_FALSE(segments[0]->damage.empty());
+}
+
+TEST(Scan, DamageOfACopyThatIsLeftOutIsNamed) {
+  const TempDir dir;
+  RankFileBuilder builder(dir / "live" / "rank-00000.db", identity_of_rank(0));
+  for (int i = 0; i < 20; ++i) builder.row(i, {{"loss", 1.0}});
+  fs::copy(dir / "live", dir / "copy", fs::copy_options::recursive);
+  damage_tail(dir / "copy" / builder.segment().filename());
+  builder.row(20, {{"loss", 1.0}});
+  const ScanResult result = scan_all({dir.path()});
+  EXPECT_EQ(result.experiments.at(0).segments_of(0)[0]->info.rows, 21u);
+  ASSERT_EQ(result.problems.size(), 1u);
+  EXPECT_EQ(result.problems[0].path, dir / "copy" / "rank-00000.db");
+  EXPECT_EQ(result.problems[0].code, ErrorCode::kDamaged);
+  EXPECT_NE(result.problems[0].message.find("live/rank-00000.db"), std::string::npos)
+      << result.problems[0].message;
+}
+
 TEST(Scan, RankStartedTwiceUnderOneTokenKeepsBothFiles) {
   const TempDir dir;
   write_rank(dir / "e", 0, 0, {"t", 0, {}}, {0});

@@ -17,6 +17,7 @@
 #include "ranklog/schema/rank_file.hpp"
 #include "support/rank_file_builder.hpp"
 #include "support/temp_dir.hpp"
+#include "support/tmpfs.hpp"
 
 namespace ranklog {
 namespace {
@@ -555,6 +556,58 @@ TEST(RankDatabase, FinishWaitsForAReaderThatHoldsTheFile) {
   leaves_soon.join();
   EXPECT_FALSE(fs::exists(builder.path().string() + "-wal"));
   EXPECT_EQ(RankFile::open(builder.path()).info().rows, 60u);
+}
+
+// More than SQLite holds in its cache, and as much again that is free.
+void fill_with_free_pages(RankFileBuilder& builder) {
+  std::mt19937_64 random(1);
+  std::vector<std::string> names;
+  for (int i = 0; i < 10; ++i) names.push_back("key" + std::to_string(i));
+  for (int step = 0; step < 40'000; ++step) {
+    RankFileBuilder::Fields fields;
+    for (const std::string& name : names) fields.emplace_back(name, static_cast<double>(random()));
+    builder.row(step, fields);
+  }
+  builder.seal();
+  sqlite_says(builder.path(), "CREATE TABLE t AS SELECT randomblob(3000000) AS x; DROP TABLE t");
+}
+
+// SQLite's folder for temporary files, as long as this lives.
+struct TemporaryFolder {
+  explicit TemporaryFolder(std::string folder) : path(std::move(folder)) {
+    sqlite3_temp_directory = path.data();
+  }
+  ~TemporaryFolder() { sqlite3_temp_directory = nullptr; }
+  std::string path;
+};
+
+TEST(RankDatabase, FullFolderForTemporaryFilesCostsNoEndRecord) {
+  const test::Tmpfs disk(256);
+  if (!disk.is_mounted()) GTEST_SKIP() << "this process may not mount a tmpfs";
+  const TempDir dir;
+  RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
+  fill_with_free_pages(builder);
+  disk.fill();
+  const TemporaryFolder full(disk.path().string());
+  EXPECT_NO_THROW(builder.finish());
+  EXPECT_EQ(RankFile::open(builder.path()).info().end_state, EndState::kFinished);
+  EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA freelist_count"), "0") << "it has room in memory";
+}
+
+TEST(RankDatabase, NoRoomToMakeAFileSmallerCostsNoEndRecord) {
+  const test::Tmpfs disk(32 << 10);
+  if (!disk.is_mounted()) GTEST_SKIP() << "this process may not mount a tmpfs";
+  Durability durability;
+  durability.journal = JournalMode::kDelete;
+  RankFileBuilder builder(disk.path() / "rank-00000.db", identity_of_rank(0), test::kStartTimeNs, durability);
+  fill_with_free_pages(builder);
+  test::write_file(disk.path() / "spare", std::string(std::size_t{64} << 10, 'x'));
+  disk.fill();
+  fs::remove(disk.path() / "spare");
+  EXPECT_NO_THROW(builder.finish());
+  EXPECT_EQ(RankFile::open(builder.path()).info().end_state, EndState::kFinished);
+  EXPECT_EQ(RankFile::open(builder.path()).info().rows, 40'000u);
+  EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA integrity_check"), "ok");
 }
 
 TEST(RankDatabase, AnotherUserReadsWhileItIsWritten) {

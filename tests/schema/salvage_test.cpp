@@ -5,6 +5,7 @@
 #include "ranklog/schema/error.hpp"
 #include "support/rank_file_builder.hpp"
 #include "support/temp_dir.hpp"
+#include "support/tmpfs.hpp"
 
 namespace ranklog {
 namespace {
@@ -110,6 +111,33 @@ TEST_F(SalvageTest, WhatIsThereAlreadyStays) {
   }
   EXPECT_EQ(test::read_file(copy_), "mine");
   EXPECT_EQ(std::distance(fs::directory_iterator(copy_.parent_path()), {}), 1);
+}
+
+// Whatever the size at which the disk is full: the copy holds every row, or there is none, and the error says
+// why.
+TEST_F(SalvageTest, OnAFullDiskTheCopyIsWholeOrNotThere) {
+  for (int i = 0; i < 58; ++i) builder_.row(i, {{"loss", 1.0 / (i + 1)}}).seal();
+  int copied = 0, refused = 0;
+  for (int kibibytes = 16; kibibytes <= 160; kibibytes += 8) {
+    const test::Tmpfs disk(kibibytes);
+    if (!disk.is_mounted()) GTEST_SKIP() << "this process may not mount a tmpfs";
+    const fs::path target = disk.path() / "rank-00000.db";
+    try {
+      EXPECT_EQ(copy_rank_file(source_, target).rows, 58u);
+      EXPECT_EQ(text_of(RankFile::open(target), Stream::kHistory),
+                text_of(RankFile::open(source_), Stream::kHistory))
+          << kibibytes << " KiB";
+      ++copied;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kIo) << error.what();
+      EXPECT_FALSE(fs::exists(target)) << kibibytes << " KiB: " << error.what();
+      ++refused;
+    }
+    const auto names = std::distance(fs::directory_iterator(disk.path()), {});
+    EXPECT_EQ(names, fs::exists(target) ? 1 : 0) << kibibytes << " KiB: something is left over";
+  }
+  EXPECT_GT(copied, 0);
+  EXPECT_GT(refused, 0);
 }
 
 }  // namespace

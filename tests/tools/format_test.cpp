@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
@@ -49,6 +51,15 @@ TEST(Format, DoublesReadBackToTheSameBits) {
 TEST(Format, OneIsSingular) {
   EXPECT_EQ(plural(1, "point"), "1 point");
   EXPECT_EQ(plural(1800, "point"), "1,800 points");
+}
+
+TEST(Format, DamagedTimesAreFormattedToo) {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kGreatest = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(format_duration(kLeast), "-" + format_duration(kGreatest));
+  EXPECT_EQ(time_between(kLeast, kGreatest), kGreatest);
+  EXPECT_EQ(time_between(kGreatest, kLeast), -kGreatest);
+  EXPECT_EQ(time_between(3, 5), 2);
 }
 
 }  // namespace

@@ -379,6 +379,60 @@ TEST_F(RanklogProgram, SnapshotOfALiveExperimentIsWholeByItself) {
   EXPECT_EQ(run({"check", output.string()}).status, 0);
 }
 
+TEST_F(RanklogProgram, OneBadCapturedFileStopsNoSnapshotAndEveryNodesFolderIsTried) {
+  for (const int rank : {0, 1}) {
+    const Identity who = identity("nodes", rank, 2);
+    const fs::path path = dir_ / ("node" + std::to_string(rank)) / "digits/nodes" / "rank-00000.db";
+    RankFileBuilder file(path.parent_path() / ("rank-0000" + std::to_string(rank) + ".db"), who, now_ns());
+    file.row(0, {{"loss", 1.0}});
+    file.operation(RunFile{0, 0, "a", "files/folder", 1, "m", "s", "file"});
+    file.operation(RunFile{0, 0, "b", "files/of-node-1", 1, "m", "s", "file"});
+    file.finish();
+  }
+  fs::create_directories(dir_ / "node0/digits/nodes/files/folder");
+  fs::create_directories(dir_ / "node1/digits/nodes/files");
+  test::write_file(dir_ / "node1/digits/nodes/files/of-node-1", "b");
+  const Ran ran = run({"snapshot", "-o", "out", "node0", "node1"});
+  EXPECT_EQ(ran.status, 5) << ran.err;
+  EXPECT_TRUE(holds(ran.out, "2 rank files, 2 rows, 1 captured file")) << ran.out;
+  EXPECT_TRUE(holds(ran.err, "files/folder' is no regular file")) << ran.err;
+  EXPECT_EQ(lines_in(ran.err), 1) << ran.err;
+  EXPECT_EQ(test::read_file(dir_ / "out/digits/nodes/files/of-node-1"), "b");
+}
+
+TEST_F(RanklogProgram, CopyThatWasKilledIsPassedOver) {
+  write("e", {0, 1}, 2);
+  fs::create_directories(dir_ / "out/digits");
+  fs::create_directories(dir_ / "out/digits/.e.partial-1");  // of a copy that was killed
+  fs::copy(path_of(identity("e", 0, 2)), dir_ / "out/digits/.e.partial-1/rank-00000.db");
+  EXPECT_EQ(run({"ls", "out"}).status, 1) << "it is passed over";
+  EXPECT_EQ(run({"snapshot", "-o", "out"}).status, 0);
+  EXPECT_TRUE(fs::exists(dir_ / "out/digits/e/rank-00001.db"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir_ / "out/digits"), {}), 2);
+}
+
+TEST_F(RanklogProgram, CopyOfAFileWithAnyNameIsFoundAgain) {
+  write("e", {0}, 1);
+  fs::copy(path_of(identity("e", 0, 1)), dir_ / "renamed.db");
+  EXPECT_EQ(run({"snapshot", "-o", "out", "renamed.db"}).status, 0);
+  EXPECT_TRUE(fs::exists(dir_ / "out/digits/e/rank-00000.db"));
+}
+
+TEST_F(RanklogProgram, RepairSaysWhatItLeavesOut) {
+  const Identity who = identity("hurt", 0, 1);
+  {
+    RankFileBuilder file(path_of(who), who, now_ns());
+    file.row(0, {{"loss", 1.0}}).seal().row(1, {{"loss", 1.0}});
+    file.operation(RunFile{0, 0, "media/images/gone.png", "files/gone", 7, "m", "s", "media"});
+    file.finish();
+  }
+  test::PlainDatabase(path_of(who).string()).execute("UPDATE chunk SET data = x'00' WHERE id = 1");
+  const Ran ran = run({"check", "--repair", "salvaged"});
+  EXPECT_EQ(ran.status, 5) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "files/gone")) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "chunk 1")) << ran.err;
+}
+
 TEST_F(RanklogProgram, CompactMergesTheChunksOfFinishedFilesAndLeavesLiveOnesAlone) {
   const Identity who = identity("scattered", 0, 1);
   RankFileBuilder file(path_of(who), who, now_ns());

@@ -59,6 +59,24 @@ TEST(SqlDatabase, NothingButReadingIsAllowed) {
   EXPECT_EQ(ask(database, "SELECT value FROM points"), (SqlRows{{1.0}}));
 }
 
+TEST(SqlDatabase, WhatCannotBeReadIsNoMistakeInTheStatement) {
+  const TempDir dir;
+  const Identity who = identity_of_rank(0);
+  const fs::path path = test::rank_path(dir.path(), who);
+  RankFileBuilder(path, who).operation(Event{0, 0, 1, "barrier", "{}"}).seal();
+  const auto catalog = test::open_logs(dir.path());
+  sql::Database database(catalog);
+  (void)catalog->open(catalog->files()[0]);
+  fs::remove(path);
+  try {
+    (void)ask(database, "SELECT * FROM events");
+    FAIL() << "the file is gone";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kNotFound) << error.what();
+  }
+  EXPECT_NE(error_of(database, "SELECT rnk FROM points").find("no such column"), std::string::npos);
+}
+
 TEST(SqlDatabase, HarmlessQuestionsAboutTheTablesAreAnswered) {
   const TempDir dir;
   sql::Database database(std::make_shared<sql::Catalog>(std::vector<Experiment>()));

@@ -1,6 +1,7 @@
 #include "ranklog/writer/writer.hpp"
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -557,6 +558,28 @@ TEST_F(WriterTest, MissingWorkingDirectoryIsNamedWithTheRemedy) {
     }
   });
   EXPECT_EQ(child.wait(), 0);
+}
+
+// Merging chunks is a nicety: a run that ended well must not look crashed for want of it.
+TEST_F(WriterTest, EndRecordIsWrittenWhereChunksCannotBeMerged) {
+  auto options = options_in(dir_.path());
+  options.seal_interval = 20ms;
+  auto log = Writer::open(options);
+  for (int i = 0; i < 3; ++i) {
+    log.log(i, {{"i", i}});
+    std::this_thread::sleep_for(200ms);
+  }
+  sqlite3* connection = nullptr;
+  ASSERT_EQ(sqlite3_open(log.path().c_str(), &connection), SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(connection, "CREATE TRIGGER t BEFORE DELETE ON chunk BEGIN SELECT RAISE(ABORT, 'no'); END",
+                   nullptr, nullptr, nullptr),
+      SQLITE_OK);
+  sqlite3_close(connection);
+  ASSERT_GT(RankFile::open(log.path()).row_groups().size(), 1u) << "there is nothing to merge";
+  EXPECT_TRUE(log.finish(EndState::kFinished, 0, 20s).durable);
+  EXPECT_EQ(RankFile::open(log.path()).info().end_state, EndState::kFinished);
+  EXPECT_GT(RankFile::open(log.path()).row_groups().size(), 1u);
 }
 
 }  // namespace

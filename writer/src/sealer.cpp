@@ -290,7 +290,7 @@ void Sealer::end() {
   recorder_.queue().remove_files(sealed);
   if (sealed && record) {
     try {
-      database_->merge_small_chunks(std::min(deadline, steady_clock::now() + kMergePatience));
+      merge_if_possible(deadline);
       database_->finish(record->state, record->exit_code, unix_time_ns(), active_ns());
     } catch (const std::exception& error) {
       trouble = error.what();
@@ -299,6 +299,15 @@ void Sealer::end() {
   database_.reset();
   const std::lock_guard lock(mutex_);
   end_trouble_ = std::move(trouble);
+}
+
+// The end record does not depend on it.
+void Sealer::merge_if_possible(SteadyTime deadline) {
+  try {
+    database_->merge_small_chunks(std::min(deadline, steady_clock::now() + kMergePatience));
+  } catch (const std::exception&) {
+    // Chunks that are not merged are as good, and `ranklog compact` merges them later.
+  }
 }
 
 bool Sealer::seal_rest(SteadyTime deadline) {

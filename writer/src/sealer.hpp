@@ -69,6 +69,7 @@ class Sealer {
   void report();
   void end();
   bool seal_rest(SteadyTime deadline);
+  void merge_if_possible(SteadyTime deadline);
 
   const Settings settings_;
   const SteadyTime start_;

@@ -79,11 +79,16 @@ void print(const Report& report) {
 }
 
 // An experiment with damaged files goes to `output` as far as it can be read.
-void repair(const Experiment& experiment, const std::filesystem::path& output) {
+// One that cannot be copied does not keep the others from it.
+int repair(const Experiment& experiment, const std::filesystem::path& output) try {
   const ExperimentCopy copy = copy_experiment(experiment, output);
   std::cout << "salvaged to " << printable(copy.folder.string()) << ": "
             << plural(copy.rank_files, "rank file") << ", " << plural(copy.rows, "row") << "; "
             << plural(copy.rows_missing, "row") << " lost" << std::endl;
+  return report_problems(copy);
+} catch (const Error& error) {
+  print_error(error.what());
+  return exit_status(error.code());
 }
 
 Json json_of(const Report& report) {
@@ -114,7 +119,9 @@ int check_all(const Request& request) {
         }
       }
     }
-    if (request.repair_to && damaged > damaged_before) repair(experiment, *request.repair_to);
+    if (request.repair_to && damaged > damaged_before) {
+      status = worse(status, repair(experiment, *request.repair_to));
+    }
   }
   if (as_json) {
     for (const ScanProblem& problem : loaded.problems) {

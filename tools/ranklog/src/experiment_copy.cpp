@@ -1,8 +1,16 @@
 #include "ranklog/cli/experiment_copy.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 #include <system_error>
 
+#include "ranklog/cli/command.hpp"
+#include "ranklog/cli/inputs.hpp"
+#include "ranklog/cli/text.hpp"
 #include "ranklog/schema/error.hpp"
 #include "ranklog/schema/file_copy.hpp"
 #include "ranklog/schema/naming.hpp"
@@ -29,84 +37,181 @@ bool stays_inside(const fs::path& relative) {
   return *normal.begin() != ".." && normal != ".";
 }
 
+// Where a copy grows before it has its name; removed unless it gets it.
+class UnfinishedFolder {
+ public:
+  explicit UnfinishedFolder(fs::path final)
+      : final_(std::move(final)),
+        path_(final_.parent_path() / ("." + final_.filename().string().substr(0, kMostOfName) + ".partial-" +
+                                      std::to_string(::getpid()))) {
+    make_folder(path_);
+  }
+  UnfinishedFolder(const UnfinishedFolder&) = delete;
+  UnfinishedFolder& operator=(const UnfinishedFolder&) = delete;
+  ~UnfinishedFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
+
+  void publish() {
+    for (const auto& entry : fs::recursive_directory_iterator(path_)) {
+      if (entry.is_directory()) sync_folder(entry.path());
+    }
+    sync_folder(path_);
+    std::error_code error;
+    fs::rename(path_, final_, error);  // over an empty folder, too
+    if (error) {
+      throw Error(ErrorCode::kIo, "cannot create " + final_.string() + ": " + error.message(),
+                  "name another folder for the copy");
+    }
+    sync_folder(final_.parent_path());
+  }
+
+ private:
+  static constexpr std::size_t kMostOfName = 200;  // a file's name has at most 255 bytes
+  fs::path final_, path_;
+};
+
 class Copier {
  public:
-  explicit Copier(fs::path folder) { copy_.folder = std::move(folder); }
+  explicit Copier(fs::path folder) : folder_(std::move(folder)) {}
 
   void add(const RankSegment& segment) {
-    const fs::path from = segment.path.parent_path();
-    const Salvage salvage = copy_rank_file(segment.path, free_name(segment));
+    const fs::path target = free_name(segment);
+    const Salvage salvage = copy_rank_file(segment.path, target);
     ++copy_.rank_files;
     copy_.rows += salvage.rows;
     copy_.rows_missing += salvage.rows_missing;
     for (const Damage& damage : salvage.damage) {
-      copy_.problems.push_back(segment.path.string() + ": " + damage.place + ": " + damage.reason);
+      add_problem(ErrorCode::kDamaged, segment.path.string() + ": " + damage.place + ": " + damage.reason);
     }
-    // From the copy: what came later is not in it.
-    const RankFile file = RankFile::open(last_);
-    for (const Artifact& artifact : file.artifacts()) {
-      for (const ArtifactFile& part : artifact.files) add_captured(from, part.path);
+    note_captured(target, segment.path.parent_path());
+  }
+
+  // After the rank files, whose names are then taken.
+  void copy_captured() {
+    for (const auto& [relative, places] : captured_) {
+      if (stays_inside(relative)) {
+        copy_captured(relative, places);
+      } else {
+        add_problem(ErrorCode::kDamaged, "the file " + relative + " lies outside its experiment");
+      }
     }
-    for (const RunFile& part : file.files()) add_captured(from, part.path);
-    add_description(from);
+    for (const fs::path& place : places_) copy_description(place);
   }
 
   ExperimentCopy take() { return std::move(copy_); }
 
  private:
+  using Places = std::vector<fs::path>;
+
+  void add_problem(ErrorCode code, std::string message) {
+    copy_.problems.push_back({code, std::move(message)});
+  }
+
   // Of two folders' files with one name the second gets the next free number.
   fs::path free_name(const RankSegment& segment) {
     const auto name = parse_rank_file_name(segment.path.filename().string());
-    fs::path path = copy_.folder / segment.path.filename();
-    for (int number = name ? name->number : 0; taken_.contains(path.filename().string());) {
-      path = copy_.folder / rank_file_name(segment.info.identity.rank, ++number);
-    }
-    taken_.insert(path.filename().string());
-    return last_ = path;
+    int number = name ? name->number : 0;
+    std::string free = rank_file_name(segment.info.identity.rank, number);
+    while (!taken_.insert(free).second) free = rank_file_name(segment.info.identity.rank, ++number);
+    return folder_ / free;
   }
 
-  void add_captured(const fs::path& from, const std::string& relative) {
-    if (relative.empty() || !captured_.insert(relative).second) return;  // a reference, or there already
-    if (!stays_inside(relative)) {
-      copy_.problems.push_back("the file " + relative + " lies outside its experiment and is left out");
-      return;
+  // From the copy: what came later is not in it.
+  void note_captured(const fs::path& copy, const fs::path& place) {
+    const RankFile file = RankFile::open(copy);
+    if (std::ranges::find(places_, place) == places_.end()) places_.push_back(place);
+    for (const Artifact& artifact : file.artifacts()) {
+      for (const ArtifactFile& part : artifact.files) note_captured_file(part.path, place);
     }
-    try {
-      const fs::path target = copy_.folder / relative;
-      make_folder(target.parent_path());
-      clone_file(from / relative, target);
-      ++copy_.captured_files;
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kNotFound) throw;
-      copy_.problems.emplace_back(error.what());
-    }
+    for (const RunFile& part : file.files()) note_captured_file(part.path, place);
   }
 
-  void add_description(const fs::path& from) {
-    const fs::path target = copy_.folder / kExperimentFileName;
+  void note_captured_file(const std::string& relative, const fs::path& place) {
+    if (relative.empty()) return;  // a reference
+    Places& places = captured_[relative];
+    if (std::ranges::find(places, place) == places.end()) places.push_back(place);
+  }
+
+  // From the first of the folders that has it.
+  void copy_captured(const std::string& relative, const Places& places) {
+    std::optional<CopyProblem> problem;
+    for (const fs::path& place : places) {
+      try {
+        copy_captured(place / relative, folder_ / relative);
+        return;
+      } catch (const TargetError&) {
+        throw;
+      } catch (const Error& error) {
+        // One that is simply not there counts as damage, as a chunk that is not there does.
+        const bool is_missing = error.code() == ErrorCode::kNotFound;
+        if (problem && is_missing) continue;
+        problem = CopyProblem{is_missing ? ErrorCode::kDamaged : error.code(), error.what()};
+      }
+    }
+    if (problem) copy_.problems.push_back(std::move(*problem));
+  }
+
+  void copy_captured(const fs::path& from, const fs::path& to) {
+    std::error_code error;
+    const fs::file_status status = fs::status(from, error);
+    if (fs::exists(status) && !fs::is_regular_file(status)) {
+      throw Error(ErrorCode::kDamaged, "'" + from.string() + "' is no regular file");
+    }
+    make_folder(to.parent_path());
+    clone_file(from, to);
+    ++copy_.captured_files;
+  }
+
+  void copy_description(const fs::path& from) {
+    const fs::path target = folder_ / kExperimentFileName;
     std::error_code ignored;
     if (fs::exists(target, ignored) || !fs::exists(from / kExperimentFileName, ignored)) return;
-    clone_file(from / kExperimentFileName, target);
+    try {
+      clone_file(from / kExperimentFileName, target);
+    } catch (const TargetError&) {
+      throw;
+    } catch (const Error& error) {
+      add_problem(error.code(), error.what());
+    }
   }
 
+  fs::path folder_;
   ExperimentCopy copy_;
-  fs::path last_;
-  std::set<std::string> taken_, captured_;
+  std::set<std::string> taken_;
+  std::map<std::string, Places> captured_;  // the folders whose rank files name it
+  Places places_;
 };
 
 }  // namespace
 
 ExperimentCopy copy_experiment(const Experiment& experiment, const fs::path& log_dir) {
   const fs::path folder = experiment_folder(log_dir, experiment.project, experiment.id);
-  make_folder(folder);
-  if (!fs::is_empty(folder)) {
+  std::error_code ignored;
+  if (fs::exists(folder, ignored) && !fs::is_empty(folder, ignored)) {
     throw Error(ErrorCode::kBusy, folder.string() + " is not empty", "name another folder for the copy");
   }
-  Copier copier(folder);
+  UnfinishedFolder unfinished(folder);
+  Copier copier(unfinished.path());
   for (const Attempt& attempt : experiment.attempts) {
     for (const RankSegment& segment : attempt.segments) copier.add(segment);
   }
-  return copier.take();
+  copier.copy_captured();
+  unfinished.publish();
+  ExperimentCopy copy = copier.take();
+  copy.folder = folder;
+  return copy;
+}
+
+int report_problems(const ExperimentCopy& copy) {
+  int status = kExitOk;
+  for (const CopyProblem& problem : copy.problems) {
+    print_error("left out: " + printable(problem.message));
+    status = worse(status, exit_status(problem.code));
+  }
+  return status;
 }
 
 }  // namespace ranklog::cli

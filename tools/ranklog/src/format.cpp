@@ -1,15 +1,18 @@
 #include "ranklog/cli/format.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <limits>
 
 namespace ranklog::cli {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max();
 
 std::string print(const char* format, auto... values) {
   std::array<char, 96> buffer{};
@@ -47,16 +50,23 @@ std::string format_size(std::uint64_t bytes) {
 }
 
 std::string format_duration(std::int64_t ns) {
-  if (ns < 0) return std::string(1, '-').append(format_duration(-ns));
+  // Of the smallest number there is no positive one.
+  if (ns < 0) return std::string(1, '-').append(format_duration(-std::max(ns, -kLongest)));
   if (ns < 999'500'000) return print("%lld ms", static_cast<long long>((ns + 500'000) / 1'000'000));
   if (ns < 59'950'000'000) return print("%.1f s", static_cast<double>(ns) / 1e9);
-  const long long seconds = (ns + kSecond / 2) / kSecond;
+  const long long seconds = ns / kSecond + (ns % kSecond >= kSecond / 2 ? 1 : 0);
   if (seconds < 3600) return print("%lldm %02llds", seconds / 60, seconds % 60);
   const long long minutes = seconds / 60;
   constexpr long long kDay = 24 * 60LL;
   if (minutes < kDay) return print("%lldh %02lldm", minutes / 60, minutes % 60);
   const long long hours = minutes / 60;
   return print("%lldd %02lldh", hours / 24, hours % 24);
+}
+
+std::int64_t time_between(std::int64_t from_ns, std::int64_t to_ns) {
+  std::int64_t ns = 0;
+  if (!__builtin_sub_overflow(to_ns, from_ns, &ns)) return ns;
+  return from_ns < to_ns ? kLongest : -kLongest;
 }
 
 std::string format_local_time(std::int64_t unix_ns) {

@@ -129,7 +129,7 @@ void print_experiments(const std::vector<Experiment>& experiments, const Termina
                step_text(sum.last_step),
                format_size(sum.bytes),
                format_local_time(sum.start_ns),
-               format_duration(sum.end_ns - sum.start_ns)});
+               format_duration(time_between(sum.start_ns, sum.end_ns))});
   }
   std::optional<std::size_t> width;
   if (terminal.interactive && terminal.columns) width = static_cast<std::size_t>(*terminal.columns);
@@ -247,7 +247,7 @@ Json json_of(const Experiment& experiment, bool with_files) {
             {"size", sum.bytes},
             {"damaged_files", sum.damaged_files},
             {"started", rfc3339(sum.start_ns)},
-            {"duration_seconds", static_cast<double>(sum.end_ns - sum.start_ns) / 1e9}};
+            {"duration_seconds", static_cast<double>(time_between(sum.start_ns, sum.end_ns)) / 1e9}};
   if (!with_files) return json;
   json["files"] = Json::array();
   for (const Attempt& attempt : experiment.attempts) {

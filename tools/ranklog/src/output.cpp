@@ -142,6 +142,8 @@ class JsonPrinter : public RowPrinter {
       append_json_string(text_, hex(*blob));
     } else if (const auto* real = std::get_if<double>(&value); real != nullptr && std::isinf(*real)) {
       text_ += *real > 0 ? "\"Infinity\"" : "\"-Infinity\"";
+    } else if (const auto* number = std::get_if<double>(&value)) {
+      append_json(text_, *number);
     } else {
       text_ += plain(value, "null");
     }

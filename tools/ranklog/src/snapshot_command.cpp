@@ -25,8 +25,7 @@ int take_snapshot(const Snapshot& request) {
     std::cout << printable(copy.folder.string()) << ": " << plural(copy.rank_files, "rank file") << ", "
               << plural(copy.rows, "row") << ", " << plural(copy.captured_files, "captured file")
               << std::endl;
-    for (const std::string& problem : copy.problems) print_error("left out: " + printable(problem));
-    if (!copy.problems.empty()) status = worse(status, kExitDamaged);
+    status = worse(status, report_problems(copy));
   }
   print_problems(loaded.problems);
   return status;

@@ -3,6 +3,8 @@
 #include <sqlite3.h>
 
 #include <array>
+#include <exception>
+#include <new>
 #include <string_view>
 
 namespace ranklog::sql {
@@ -59,13 +61,32 @@ Connection open_in_memory() {
   return db;
 }
 
-[[noreturn]] void refuse(sqlite3* db) {
+// Whose fault it is that a statement could not be run to its end.
+ErrorCode code_of(int result) {
+  switch (result & 0xFF) {
+    case SQLITE_ERROR:
+    case SQLITE_TOOBIG:
+    case SQLITE_MISMATCH:
+    case SQLITE_AUTH:
+      return ErrorCode::kUsage;
+    case SQLITE_CORRUPT:
+      return ErrorCode::kDamaged;
+    default:
+      return ErrorCode::kIo;
+  }
+}
+
+[[noreturn]] void refuse(sqlite3* db, Catalog& catalog) {
+  const std::exception_ptr failure = catalog.take_failure();
+  const int code = sqlite3_errcode(db);
+  if ((code & 0xFF) == SQLITE_NOMEM) throw std::bad_alloc();
+  if (failure != nullptr) std::rethrow_exception(failure);
   const std::string message = sqlite3_errmsg(db);
   if (sqlite3_errcode(db) == SQLITE_AUTH || message.ends_with("may not be modified")) {
     throw Error(ErrorCode::kUsage, "the logs can only be read: this statement would do more",
                 "use SELECT (or WITH, EXPLAIN, PRAGMA table_info)");
   }
-  throw Error(ErrorCode::kUsage, "SQL: " + message);
+  throw Error(code_of(code), "SQL: " + message);
 }
 
 // True if nothing but blanks, comments and semicolons is left.
@@ -83,14 +104,14 @@ bool is_blank(sqlite3* db, std::string_view text) {
   return true;
 }
 
-Statement prepare(sqlite3* db, std::string_view text) {
+Statement prepare(sqlite3* db, std::string_view text, Catalog& catalog) {
   if (text.find('\0') != std::string_view::npos || text.size() > 1'000'000) {
     throw Error(ErrorCode::kUsage, "this is no SQL statement (it holds a NUL byte or is over 1 MB)");
   }
   sqlite3_stmt* raw = nullptr;
   const char* tail = nullptr;
   if (sqlite3_prepare_v2(db, text.data(), static_cast<int>(text.size()), &raw, &tail) != SQLITE_OK)
-    refuse(db);
+    refuse(db, catalog);
   Statement statement(raw);
   if (statement == nullptr) throw Error(ErrorCode::kUsage, "the SQL is empty", "see ranklog query --schema");
   if (!is_blank(db, text.substr(static_cast<std::size_t>(tail - text.data())))) {
@@ -124,11 +145,12 @@ SqlValue value_of(sqlite3_stmt* statement, int column) {
 }  // namespace
 
 struct Database::Impl {
+  std::shared_ptr<Catalog> catalog;
   Connection db;
 };
 
 Database::Database(std::shared_ptr<Catalog> catalog, const ModuleOptions& options)
-    : impl_(std::make_unique<Impl>(Impl{open_in_memory()})) {
+    : impl_(std::make_unique<Impl>(Impl{catalog, open_in_memory()})) {
   register_tables(impl_->db.get(), std::move(catalog), options);
   // Also what SQLite itself would write: sorting spills stay in memory, nothing lands in a temporary folder.
   (void)sqlite3_exec(impl_->db.get(), "PRAGMA temp_store = MEMORY", nullptr, nullptr, nullptr);
@@ -145,7 +167,8 @@ void Database::query(std::string_view statement,
                      const std::function<void(const std::vector<std::string>&)>& columns,
                      const std::function<void(const std::vector<SqlValue>&)>& row) {
   sqlite3* db = impl_->db.get();
-  const Statement prepared = prepare(db, statement);
+  (void)impl_->catalog->take_failure();  // an earlier statement's
+  const Statement prepared = prepare(db, statement, *impl_->catalog);
   const int count = sqlite3_column_count(prepared.get());
   std::vector<std::string> names;
   for (int i = 0; i < count; ++i) names.emplace_back(sqlite3_column_name(prepared.get(), i));
@@ -156,7 +179,7 @@ void Database::query(std::string_view statement,
     for (int i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = value_of(prepared.get(), i);
     row(values);
   }
-  if (code != SQLITE_DONE) refuse(db);
+  if (code != SQLITE_DONE) refuse(db, *impl_->catalog);
 }
 
 }  // namespace ranklog::sql

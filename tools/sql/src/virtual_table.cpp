@@ -17,8 +17,10 @@ struct Module {
 };
 
 struct VirtualTable : sqlite3_vtab {
-  explicit VirtualTable(std::unique_ptr<Table> shown) : sqlite3_vtab{}, table(std::move(shown)) {}
+  VirtualTable(std::unique_ptr<Table> shown, std::shared_ptr<Catalog> of)
+      : sqlite3_vtab{}, table(std::move(shown)), catalog(std::move(of)) {}
   std::unique_ptr<Table> table;
+  std::shared_ptr<Catalog> catalog;
 };
 
 struct Cursor : sqlite3_vtab_cursor {
@@ -34,14 +36,15 @@ Cursor& of(sqlite3_vtab_cursor* cursor) {
   return *static_cast<Cursor*>(cursor);
 }
 
-// No exception may cross SQLite: it becomes SQLite's error message.
+// No exception may cross SQLite: it becomes SQLite's error message, and is kept for who runs the statement.
 template <class Action>
-int guarded(char** message, Action action) {
+int guarded(Catalog& catalog, char** message, Action action) {
   try {
     return action();
   } catch (const std::bad_alloc&) {
     return SQLITE_NOMEM;
   } catch (const std::exception& error) {
+    catalog.note_failure(std::current_exception());
     sqlite3_free(*message);
     *message = sqlite3_mprintf("%s", error.what());
     return SQLITE_ERROR;
@@ -65,9 +68,10 @@ std::string declaration(const Table& table) {
 
 int connect(sqlite3* db, void* data, int /*argc*/, const char* const* /*argv*/, sqlite3_vtab** out,
             char** message) {
-  return guarded(message, [&] {
-    auto& module = *static_cast<Module*>(data);
-    auto table = std::make_unique<VirtualTable>(module.kind.make(*module.catalog, module.options));
+  auto& module = *static_cast<Module*>(data);
+  return guarded(*module.catalog, message, [&] {
+    auto table =
+        std::make_unique<VirtualTable>(module.kind.make(*module.catalog, module.options), module.catalog);
     const int code = sqlite3_declare_vtab(db, declaration(*table->table).c_str());
     if (code != SQLITE_OK) return code;
     (void)sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
@@ -88,7 +92,7 @@ bool compares_bytes(sqlite3_index_info* info, int constraint) {
 
 // The plan is a text: "column:operation;" for each argument of filter().
 int best_index(sqlite3_vtab* base, sqlite3_index_info* info) {
-  return guarded(&base->zErrMsg, [&] {
+  return guarded(*of(base).catalog, &base->zErrMsg, [&] {
     const Table& table = *of(base).table;
     std::string plan;
     double rows = table.expected_rows();
@@ -127,7 +131,7 @@ int take_number(std::string_view& text) {
 }
 
 int open_cursor(sqlite3_vtab* table, sqlite3_vtab_cursor** out) {
-  return guarded(&table->zErrMsg, [&] {
+  return guarded(*of(table).catalog, &table->zErrMsg, [&] {
     *out = std::make_unique<Cursor>().release();
     return SQLITE_OK;
   });
@@ -139,7 +143,7 @@ int close_cursor(sqlite3_vtab_cursor* cursor) {
 }
 
 int next(sqlite3_vtab_cursor* base) {
-  return guarded(&base->pVtab->zErrMsg, [&] {
+  return guarded(*of(base->pVtab).catalog, &base->pVtab->zErrMsg, [&] {
     Cursor& cursor = of(base);
     cursor.at_end = !cursor.rows->next();
     return SQLITE_OK;
@@ -147,7 +151,7 @@ int next(sqlite3_vtab_cursor* base) {
 }
 
 int filter(sqlite3_vtab_cursor* base, int /*number*/, const char* plan, int count, sqlite3_value** values) {
-  const int code = guarded(&base->pVtab->zErrMsg, [&] {
+  const int code = guarded(*of(base->pVtab).catalog, &base->pVtab->zErrMsg, [&] {
     const Table& table = *of(base->pVtab).table;
     Filter wanted;
     std::string_view rest(plan);
@@ -167,7 +171,7 @@ int at_end(sqlite3_vtab_cursor* cursor) {
 }
 
 int column(sqlite3_vtab_cursor* cursor, sqlite3_context* out, int index) {
-  return guarded(&cursor->pVtab->zErrMsg, [&] {
+  return guarded(*of(cursor->pVtab).catalog, &cursor->pVtab->zErrMsg, [&] {
     of(cursor).rows->column(out, index);
     return SQLITE_OK;
   });

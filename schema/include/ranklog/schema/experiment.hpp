@@ -61,13 +61,14 @@ struct ScanProblem {
 
 struct ScanResult {
   std::vector<Experiment> experiments;  // by project, then start time, then id
-  std::vector<ScanProblem> problems;    // files that could not be opened
+  std::vector<ScanProblem> problems;    // files that could not be opened, and damaged copies left out
 };
 
 // Finds rank files in `inputs` (log folders, project folders, experiment folders or single .db files) and
 // groups them. The result is the same whatever the order of the inputs. Copies of one file (the same project,
-// experiment, token, rank, start time, host and pid) count once: of those not damaged the one that goes
-// furthest. Folders whose name begins with '.', and folders inside one that holds rank files, are not
+// experiment, token, rank, start time, host and pid) count once: the one that has ended, else the one with
+// the most rows, else with the latest heartbeat; of equal ones one that is not damaged. Damage of those left
+// out is a problem. Folders whose name begins with '.', and folders inside one that holds rank files, are not
 // entered. Throws Error (kNotFound) for an input that does not exist.
 [[nodiscard]] ScanResult scan(std::span<const std::filesystem::path> inputs);
 

@@ -51,7 +51,7 @@ class RankDatabase {
   // `deadline`. Views that readers hold stay as they were.
   void merge_small_chunks(std::chrono::steady_clock::time_point deadline);
   // Makes the database file complete by itself (no WAL left) without an end record. Call after the last
-  // commit.
+  // commit. Throws Error (kIo) if a part of it stays in the WAL, which then belongs to it.
   void leave_open();
   // Writes the end record and makes the database file complete by itself (no WAL left). Call after the last
   // commit.
@@ -69,7 +69,8 @@ struct Compaction {
 };
 
 // Merges small chunks of a file that has ended, and gives their space back. Its rows stay what they are;
-// chunks that cannot be read stay, too. Throws Error: kBusy (not ended, or in use), and as RankFile::open()
+// chunks whose bytes fail their checksum stay, too. Throws Error: kBusy (not ended, or in use), kDamaged (the
+// database's own trees or the index of its rows are not whole: nothing was written), and as RankFile::open()
 // does.
 Compaction compact_rank_file(const std::filesystem::path& path);
 

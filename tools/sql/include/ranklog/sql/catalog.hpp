@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <list>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ranklog/schema/experiment.hpp"
@@ -79,6 +81,10 @@ class Catalog {
   [[nodiscard]] const std::vector<ReadProblem>& problems() const noexcept { return problems_; }
   [[nodiscard]] const ReadCounts& counts() const noexcept { return counts_; }
 
+  // What went wrong while SQLite called a table, which can only pass on a text; taken once.
+  void note_failure(std::exception_ptr failure) noexcept { failure_ = std::move(failure); }
+  [[nodiscard]] std::exception_ptr take_failure() noexcept { return std::exchange(failure_, nullptr); }
+
  private:
   struct CachedFile {
     std::size_t index;
@@ -98,6 +104,7 @@ class Catalog {
   // open.
   [[nodiscard]] bool holds(const std::shared_ptr<const OpenFile>& open) const;
 
+  std::exception_ptr failure_;
   std::vector<Experiment> experiments_;
   std::vector<SourceFile> files_;
   std::list<CachedFile> open_files_;  // the last used first, as below

@@ -32,7 +32,7 @@ class Database {
 
   // Runs one statement; `columns` is told first, then every row. Throws Error (kUsage) with SQLite's message
   // and what was probably meant, for text that is no statement, more than one, or one that would do more than
-  // read.
+  // read; what could not be read while it ran is thrown as it was (Error, std::bad_alloc).
   void query(std::string_view statement, const std::function<void(const std::vector<std::string>&)>& columns,
              const std::function<void(const std::vector<SqlValue>&)>& row);
 
