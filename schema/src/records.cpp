@@ -24,6 +24,11 @@ std::optional<EndState> parse_end_state(std::string_view text) noexcept {
   return std::nullopt;
 }
 
+bool is_reserved_event(std::string_view kind) noexcept {
+  return kind.starts_with('_') || kind == kRewindEvent || kind == kDropEvent || kind == kArtifactUseEvent ||
+         kind == kArtifactLinkEvent;
+}
+
 std::string_view to_string(Stream stream) noexcept {
   switch (stream) {
     case Stream::kHistory:

@@ -345,6 +345,9 @@ TEST_F(WriterTest, ConfigMetricsEventsAndSummaryAreRecorded) {
   EXPECT_EQ(log.event("barrier", R"({"seconds":0.5})", 12), LogStatus::kOk);
   EXPECT_EQ(log.event("barrier", "no json"), LogStatus::kRejected);
   EXPECT_EQ(log.event("", "{}"), LogStatus::kRejected);
+  for (const char* kind : {"rewind", "drop", "artifact_use", "artifact_link", "_", "_later"}) {
+    EXPECT_EQ(log.event(kind, "{}", 5), LogStatus::kRejected) << kind;
+  }
 
   const auto check = [&] {
     const auto file = RankFile::open(log.path());

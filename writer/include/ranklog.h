@@ -137,7 +137,8 @@ ranklog_status ranklog_summary(ranklog_writer* writer, const ranklog_field* entr
  */
 ranklog_status ranklog_define_metric(ranklog_writer* writer, const char* name, const char* step_metric,
                                      int hidden, int step_sync, const char* summary, const char* goal);
-/* `step` below 0: none. `json_object` NULL: an empty one. */
+/* `step` below 0: none. `json_object` NULL: an empty one. Rejected: "rewind", "drop", "artifact_use",
+ * "artifact_link" and kinds that begin with '_', which ranklog alone writes. */
 ranklog_status ranklog_event(ranklog_writer* writer, const char* kind, const char* json_object, int64_t step);
 
 typedef enum ranklog_media_kind {

@@ -235,7 +235,7 @@ LogStatus Writer::event(std::string_view kind, std::string_view json_object,
   if (!impl_) return LogStatus::kClosed;
   if (const auto refusal = impl_->refusal()) return *refusal;
   return guarded([&] {
-    if (kind.empty() || !is_json_object(json_object)) return LogStatus::kRejected;
+    if (kind.empty() || is_reserved_event(kind) || !is_json_object(json_object)) return LogStatus::kRejected;
     Event event;
     event.step = step;
     event.kind = kind;

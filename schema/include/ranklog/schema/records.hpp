@@ -40,6 +40,9 @@ inline constexpr std::string_view kPreemptEvent = "preempt";
 inline constexpr std::string_view kArtifactUseEvent = "artifact_use";
 inline constexpr std::string_view kArtifactLinkEvent = "artifact_link";
 
+// Kinds that ranklog alone writes, after checks of its own: some of those above, and all that begin with '_'.
+[[nodiscard]] bool is_reserved_event(std::string_view kind) noexcept;
+
 // Something that happened at a moment.
 struct Event {
   std::uint64_t sequence = 0;

@@ -236,6 +236,8 @@ class Writer {
   LogStatus define_metric(const MetricDefinition& definition) noexcept;
   LogStatus summary(std::initializer_list<Field> entries) noexcept;
   LogStatus summary(std::span<const Field> entries) noexcept;
+  // kRejected: no kind or no object; a kind that ranklog alone writes ("rewind", "drop", "artifact_use",
+  // "artifact_link"), or that begins with '_'.
   LogStatus event(std::string_view kind, std::string_view json_object,
                   std::optional<std::int64_t> step = {}) noexcept;
   // What follows replaces everything of this rank from that step on; earlier rows stay in the file. Counted
