@@ -180,7 +180,7 @@ class GroupDecoder {
     rows_ = in_.varint();
     columns_ = in_.varint();
     if (rows_ > std::min(max_rows, kMaxChunkRows)) damaged("it claims more rows than it can hold");
-    if (columns_ > in_.remaining() || (columns_ != 0 && rows_ > kMaxChunkValues / columns_)) {
+    if (columns_ > in_.remaining() || columns_ > kMaxChunkValues / std::max<std::uint64_t>(rows_, 1)) {
       damaged("it claims more values than it can hold");
     }
     for (std::uint64_t& length : index_lengths_) length = in_.varint();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cfenv>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -91,20 +92,63 @@ constexpr std::uint64_t from_ordered(std::uint64_t order, Words words) {
   return order & sign ? order ^ sign : ~order & (sign | (sign - 1));
 }
 
-std::uint64_t float32_to_word(std::uint32_t bits) {
-  return std::bit_cast<std::uint64_t>(static_cast<double>(std::bit_cast<float>(bits)));
+// By integers: a program that has denormals flushed to zero, or rounds otherwise, reads and writes the same.
+constexpr std::uint64_t float32_to_word(std::uint32_t bits) {
+  constexpr std::uint64_t kExponentBias = 1023 - 127;
+  constexpr std::uint64_t kLowestExponent = 1023 - 149;  // of the least denormal
+  const std::uint64_t sign = std::uint64_t{bits >> 31} << 63;
+  const std::uint64_t exponent = bits >> 23 & 0xFF;
+  const std::uint64_t fraction = bits & 0x7FFFFF;
+  if (exponent == 0xFF) return sign | std::uint64_t{0x7FF} << 52 | fraction << 29;
+  if (exponent != 0) return sign | (exponent + kExponentBias) << 52 | fraction << 29;
+  if (fraction == 0) return sign;
+  const auto highest = static_cast<unsigned>(std::bit_width(fraction) - 1);
+  const std::uint64_t rest = fraction ^ std::uint64_t{1} << highest;
+  return sign | (kLowestExponent + highest) << 52 | rest << (52 - highest);
 }
 
-// A signalling NaN changes on its way through a float32, so it is compared like all others.
+// Empty if the float64 is no float32.
+constexpr std::optional<std::uint32_t> word_to_float32(std::uint64_t word) {
+  const auto sign = static_cast<std::uint32_t>(word >> 63) << 31;
+  const auto exponent = static_cast<std::int64_t>(word >> 52 & 0x7FF);
+  const std::uint64_t fraction = word & 0xFFFFFFFFFFFFF;
+  std::uint64_t magnitude = 0;
+  if (exponent == 0x7FF) {
+    magnitude = std::uint64_t{0xFF} << 23 | fraction >> 29;
+  } else if (exponent > 1023 - 127) {
+    magnitude = static_cast<std::uint64_t>(exponent - (1023 - 127)) << 23 | fraction >> 29;
+  } else if (exponent >= 1023 - 149) {
+    magnitude = (fraction | std::uint64_t{1} << 52) >> (1023 - 149 + 52 - exponent);
+  }
+  const auto bits = static_cast<std::uint32_t>(magnitude) | sign;
+  if (magnitude > 0x7FFFFFFF || float32_to_word(bits) != word) return std::nullopt;
+  return bits;
+}
+
 bool view_as_float32(std::span<const std::uint64_t> words, std::vector<std::uint64_t>& view) {
   view.clear();
   for (const std::uint64_t word : words) {
-    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(word)));
-    if (float32_to_word(bits) != word) return false;
-    view.push_back(bits);
+    const auto bits = word_to_float32(word);
+    if (!bits) return false;
+    view.push_back(*bits);
   }
   return true;
 }
+
+// Decimals are made and read by arithmetic of the default mode, whatever mode the caller is in.
+class DefaultArithmetic {
+ public:
+  DefaultArithmetic() {
+    std::feholdexcept(&callers_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultArithmetic() { std::fesetenv(&callers_); }
+  DefaultArithmetic(const DefaultArithmetic&) = delete;
+  DefaultArithmetic& operator=(const DefaultArithmetic&) = delete;
+
+ private:
+  std::fenv_t callers_;
+};
 
 bool view_as_decimal(std::span<const std::uint64_t> words, unsigned decimals,
                      std::vector<std::uint64_t>& view) {
@@ -364,6 +408,7 @@ void widen_float32s(std::span<std::uint64_t> words) {
 }
 
 void divide_decimals(std::span<std::uint64_t> words, unsigned decimals) {
+  const DefaultArithmetic arithmetic;
   for (std::uint64_t& word : words) {
     const double value = static_cast<double>(static_cast<std::int64_t>(word)) / kPowersOfTen[decimals];
     word = std::bit_cast<std::uint64_t>(value);
@@ -390,6 +435,7 @@ void look_up(std::span<std::uint64_t> words, std::span<const std::uint64_t> dict
 void append_numbers(std::string& out, std::span<const std::uint64_t> words, NumberKind kind, Packing packing,
                     NumberChoice& choice) {
   if (words.empty()) return;
+  const DefaultArithmetic arithmetic;
   Search search(words, kind, packing);
   if (!choice.known || !search.try_choice(choice)) search.try_all();
   choice = search.choice();

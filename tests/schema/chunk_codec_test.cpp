@@ -3,13 +3,20 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 #include <zstd.h>
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
 
+#include <bit>
+#include <cfenv>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
 #include <random>
 
+#include "bytes.hpp"
+#include "envelope.hpp"
 #include "ranklog/schema/error.hpp"
 #include "sample_rows.hpp"
 #include "sample_series.hpp"
@@ -265,6 +272,85 @@ TEST(StatsCodec, StatisticsComeBackAndCoverTheRanges) {
     EXPECT_THROW(decode_stats(flipped, back), Error) << i;
     EXPECT_THROW(decode_stats(bytes.substr(0, i), back), Error) << i;
   }
+}
+
+// As a program leaves them that calls torch.set_flush_denormal(), or rounds to somewhere else.
+class OtherArithmetic {
+ public:
+  explicit OtherArithmetic(int rounding) {
+    std::fegetenv(&before_);
+    std::fesetround(rounding);
+#ifdef __SSE__
+    _mm_setcsr(_mm_getcsr() | kDenormalsAreZero | kFlushToZero);
+#endif
+  }
+  ~OtherArithmetic() { std::fesetenv(&before_); }
+  OtherArithmetic(const OtherArithmetic&) = delete;
+  OtherArithmetic& operator=(const OtherArithmetic&) = delete;
+
+ private:
+  [[maybe_unused]] static constexpr unsigned kDenormalsAreZero = 0x40;
+  [[maybe_unused]] static constexpr unsigned kFlushToZero = 0x8000;
+  std::fenv_t before_;
+};
+
+RowGroup group_of_doubles(std::span<const std::uint64_t> bits) {
+  RowGroup group;
+  group.columns.emplace_back(KeyId{0});
+  for (const std::uint64_t word : bits) {
+    group.sequence.push_back(group.sequence.size() + 1);
+    group.step.push_back(0);
+    group.time_ns.push_back(0);
+    group.columns[0].push_back(ValueView::scalar(ValueKind::kFloat64, word));
+  }
+  return group;
+}
+
+TEST(ChunkCodec, ModeOfTheCallersArithmeticChangesNothing) {
+  std::vector<std::uint64_t> decimals, denormals;
+  for (int i = 1; i < 500; ++i) decimals.push_back(std::bit_cast<std::uint64_t>(i * 7919 % 1000 / 1000.0));
+  for (std::uint32_t i = 1; i < 500; ++i) {
+    const auto bits = i * 16'411u & 0x7FFFFFu;
+    denormals.push_back(std::bit_cast<std::uint64_t>(static_cast<double>(std::bit_cast<float>(bits))));
+  }
+  for (const auto& words : {decimals, denormals}) {
+    const RowGroup group = group_of_doubles(words);
+    const std::string chunk = encode_chunk(group);
+    for (const int rounding : {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO}) {
+      const OtherArithmetic other(rounding);
+      EXPECT_EQ(encode_chunk(group), chunk) << rounding;
+      EXPECT_TRUE(test::same_group(decode_chunk(chunk), group)) << rounding;
+      EXPECT_EQ(std::fegetround(), rounding) << "it stays as the caller had it";
+    }
+  }
+}
+
+// The bits of every kind of float32, signalling NaNs included.
+TEST(ChunkCodec, Float32sComeBackBitForBit) {
+  std::vector<std::uint64_t> words;
+  for (const std::uint64_t bits :
+       {0x0ull, 0x8000000000000000ull, 0x36A0000000000000ull, 0xB6A0000000000000ull, 0x380FFFFFC0000000ull,
+        0x3810000000000000ull, 0x47EFFFFFE0000000ull, 0x7FF0000000000000ull, 0xFFF0000000000000ull,
+        0x7FF8000000000000ull, 0x7FF0000020000000ull, 0xFFFFFFFFE0000000ull, 0x3FF0000020000000ull}) {
+    words.insert(words.end(), 20, bits);
+  }
+  const RowGroup group = group_of_doubles(words);
+  EXPECT_TRUE(test::same_group(decode_chunk(encode_chunk(group)), group));
+  for (const std::uint64_t other : {0x3690000000000000ull, 0x47F0000000000000ull, 0x0000000000000001ull,
+                                    0x3800000000000001ull, 0x7FF0000000000001ull}) {
+    words.push_back(other);
+    const RowGroup no_float32 = group_of_doubles(words);
+    EXPECT_TRUE(test::same_group(decode_chunk(encode_chunk(no_float32)), no_float32)) << std::hex << other;
+    words.pop_back();
+  }
+}
+
+TEST(ChunkCodec, ColumnsWithoutRowsAreBounded) {
+  std::string content(1, '\0');
+  append_varint(content, 0);
+  append_varint(content, kMaxChunkValues + 1);
+  content.append(kMaxChunkValues + 100, '\0');
+  EXPECT_THROW((void)decode_chunk(seal_plain_envelope(content)), Error);
 }
 
 }  // namespace
