@@ -106,7 +106,7 @@ RunState state_of(const Experiment& experiment, const RankSegment& segment, std:
   if (experiment.attempts.back().launch_token != identity.launch_token) return RunState::kCrashed;
   if (is_gone_from_this_host(identity.host, identity.pid, identity.pid_start_ticks))
     return RunState::kCrashed;
-  const bool is_stale = (now_ns - info.heartbeat_ns) / kNsPerSecond >= stale_seconds;
+  const bool is_stale = since(info.heartbeat_ns, now_ns) / kNsPerSecond >= stale_seconds;
   return is_stale ? RunState::kCrashed : RunState::kRunning;
 }
 

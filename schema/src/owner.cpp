@@ -28,7 +28,7 @@ OwnerState owner_state(const FileInfo& info, std::int64_t now_ns) {
   const Identity& owner = info.identity;
   if (info.end_time_ns) return OwnerState::kEnded;
   if (is_gone_from_this_host(owner.host, owner.pid, owner.pid_start_ticks)) return OwnerState::kGone;
-  return now_ns - info.heartbeat_ns > kSilenceNs ? OwnerState::kSilent : OwnerState::kRunning;
+  return since(info.heartbeat_ns, now_ns) > kSilenceNs ? OwnerState::kSilent : OwnerState::kRunning;
 }
 
 std::string describe_owner(const FileInfo& info, std::int64_t now_ns) {

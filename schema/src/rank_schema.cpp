@@ -230,6 +230,11 @@ Meta read_meta(Connection& connection) {
   meta.chunks = {rows.count(kMetaChunks), info.rows, std::nullopt};
   if (rows.integer(kMetaChunkRows)) meta.chunks.rows = rows.count(kMetaChunkRows);
   meta.digests = rows.digests();
+  for (std::int64_t* time : {&info.start_time_ns, &info.heartbeat_ns, &info.active_ns}) {
+    if (*time >= 0) continue;
+    meta.damage.push_back({"table meta", "a time in it is negative"});
+    *time = 0;
+  }
   if (!rows.is_as_written()) meta.damage.push_back({"table meta", kOtherRows});
   return meta;
 }
