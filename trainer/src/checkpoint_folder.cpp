@@ -8,6 +8,7 @@
 
 #include "checkpoint_manifest.hpp"
 #include "durable_file.hpp"
+#include "ranklog/schema/file_copy.hpp"
 
 namespace ranklog {
 namespace {

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "ranklog/schema/file_copy.hpp"
+
 namespace ranklog {
 namespace {
 
@@ -19,7 +21,7 @@ namespace {
 
 DurableFile::DurableFile(std::filesystem::path path)
     : path_(std::move(path)), temporary_(path_.string() + ".tmp") {
-  fd_ = FileDescriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  fd_ = Descriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!fd_) fail("create", temporary_);
 }
 
@@ -46,13 +48,6 @@ void DurableFile::commit() {
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("publish", path_);
   committed_ = true;
   sync_folder(path_.parent_path());
-}
-
-void sync_folder(const std::filesystem::path& folder) {
-  const FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) fail("open the folder", folder);
-  // Some file systems (FUSE among them) cannot sync a folder and need not.
-  if (::fsync(fd.get()) != 0 && errno != EINVAL && errno != ENOSYS) fail("sync the folder", folder);
 }
 
 }  // namespace ranklog

@@ -24,10 +24,8 @@ class DurableFile {
  private:
   std::filesystem::path path_;
   std::filesystem::path temporary_;
-  FileDescriptor fd_;
+  Descriptor fd_;
   bool committed_ = false;
 };
-
-void sync_folder(const std::filesystem::path& folder);
 
 }  // namespace ranklog

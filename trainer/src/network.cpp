@@ -36,7 +36,7 @@ AddressList resolve(const std::string& host, std::uint16_t port) {
 }
 
 bool accepts_connections(const addrinfo& address) {
-  const FileDescriptor fd(
+  const Descriptor fd(
       ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol));
   if (!fd) return false;
   if (::connect(fd.get(), address.ai_addr, address.ai_addrlen) == 0) return true;
@@ -59,10 +59,10 @@ sockaddr_in any_address_v4(std::uint16_t port) {
 }
 
 // 0, or why nobody can listen there. A machine without IPv6 is asked for IPv4.
-int try_to_bind(std::uint16_t port, FileDescriptor& fd) {
-  fd = FileDescriptor(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+int try_to_bind(std::uint16_t port, Descriptor& fd) {
+  fd = Descriptor(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const bool v6 = static_cast<bool>(fd);
-  if (!v6) fd = FileDescriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!v6) fd = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd) return errno;
   const int yes = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -81,7 +81,7 @@ std::optional<std::string> numeric_text(const sockaddr* address, socklen_t size)
 
 // From which of this machine's addresses packets there would come; empty and errno where no route leads.
 std::optional<std::string> source_address(const addrinfo& towards) {
-  const FileDescriptor fd(::socket(towards.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const Descriptor fd(::socket(towards.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_storage local{};
   socklen_t size = sizeof local;
   auto* generic = reinterpret_cast<sockaddr*>(&local);
@@ -115,7 +115,7 @@ std::string endpoint_name(const std::string& host, std::uint16_t port) {
 }
 
 void require_free_port(const std::string& host, std::uint16_t port) {
-  FileDescriptor fd;
+  Descriptor fd;
   const int problem = try_to_bind(port, fd);
   if (problem == 0) return;
   const std::string where = "cannot serve the job's store at " + endpoint_name(host, port) + ": ";
@@ -127,7 +127,7 @@ void require_free_port(const std::string& host, std::uint16_t port) {
 }
 
 std::uint16_t pick_free_port() {
-  FileDescriptor fd;
+  Descriptor fd;
   const int problem = try_to_bind(0, fd);
   sockaddr_storage bound{};
   socklen_t size = sizeof bound;

@@ -24,6 +24,14 @@ void require_logged(LogStatus status, std::string_view what) {
                   (status == LogStatus::kClosed ? "the log is finished" : "the queue is full"));
 }
 
+// Of a kind that event() refuses to callers.
+Event own_event(std::string_view kind, std::string json) {
+  Event event;
+  event.kind = kind;
+  event.json = std::move(json);
+  return event;
+}
+
 RunFile run_file(const StoredFile& stored, std::string name, std::string kind) {
   RunFile file;
   file.name = std::move(name);
@@ -128,8 +136,11 @@ LogStatus Writer::rewind(std::int64_t step) noexcept {
 
 LogStatus Writer::use_artifact(std::string_view artifact, std::string_view type) noexcept {
   if (artifact.empty()) return LogStatus::kRejected;
+  if (!impl_) return LogStatus::kClosed;
+  if (const auto refusal = impl_->refusal()) return *refusal;
   try {
-    return event(kArtifactUseEvent, json_text({{"artifact", artifact}, {"type", type}}));
+    return impl_->core->recorder.record(
+        own_event(kArtifactUseEvent, json_text({{"artifact", artifact}, {"type", type}})));
   } catch (...) {
     return LogStatus::kDropped;
   }
@@ -138,9 +149,11 @@ LogStatus Writer::use_artifact(std::string_view artifact, std::string_view type)
 LogStatus Writer::link_artifact(std::string_view name, std::string_view target,
                                 const std::vector<std::string>& aliases) noexcept {
   if (name.empty() || target.empty()) return LogStatus::kRejected;
+  if (!impl_) return LogStatus::kClosed;
+  if (const auto refusal = impl_->refusal()) return *refusal;
   try {
-    return event(kArtifactLinkEvent,
-                 json_text({{"artifact", name}, {"target", target}, {"aliases", aliases}}));
+    return impl_->core->recorder.record(own_event(
+        kArtifactLinkEvent, json_text({{"artifact", name}, {"target", target}, {"aliases", aliases}})));
   } catch (...) {
     return LogStatus::kDropped;
   }
