@@ -33,7 +33,7 @@ class Listener {
   [[nodiscard]] std::uint16_t port() const { return port_; }
 
  private:
-  FileDescriptor fd_;
+  Descriptor fd_;
   std::uint16_t port_ = 0;
 };
 
@@ -72,7 +72,7 @@ TEST(Network, AListenerIsFoundEvenIfItComesLate) {
     }
   });
   std::this_thread::sleep_for(200ms);
-  const FileDescriptor fd(::socket(AF_INET, SOCK_STREAM, 0));
+  const Descriptor fd(::socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
