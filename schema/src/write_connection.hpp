@@ -8,8 +8,8 @@
 
 namespace ranklog {
 
-// Of a new file. The smallest pages: a run of a few rows takes 11 KiB instead of 44, and the last page of each
-// chunk wastes less.
+// Of a new file. The smallest pages: a run of a few rows takes 11 KiB instead of 44, and the last page of
+// each chunk wastes less.
 inline constexpr const char* kPageSize = "PRAGMA page_size = 512";
 
 // Without SQLite's locks if `durability` says so. Throws Error (kIo).

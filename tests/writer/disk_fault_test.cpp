@@ -1,7 +1,7 @@
 // A disk that refuses, or takes its time: training goes on, and the log tells the truth.
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
