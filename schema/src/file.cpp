@@ -28,6 +28,20 @@ int open_read_only(const std::filesystem::path& path) {
   return fd;
 }
 
+bool knows_no_links(int error) {
+  return error == EPERM || error == ENOSYS || error == EOPNOTSUPP || error == EMLINK;
+}
+
+// Takes the name, and then replaces what has it. 0, or the errno.
+int take_name(const std::filesystem::path& from, const std::filesystem::path& to) {
+  const FileDescriptor place(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!place.is_open()) return errno;
+  if (::rename(from.c_str(), to.c_str()) == 0) return 0;
+  const int error = errno;
+  ::unlink(to.c_str());
+  return error;
+}
+
 }  // namespace
 
 FileDescriptor::~FileDescriptor() {
@@ -51,6 +65,15 @@ void sync_folder(const std::filesystem::path& folder) {
   const FileDescriptor file(::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!file.is_open()) throw_errno("open", place, errno);
   if (::fsync(file.get()) != 0 && errno != EINVAL && errno != ENOSYS) throw_errno("write", place, errno);
+}
+
+int publish_exclusively(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::link(from.c_str(), to.c_str()) == 0) return 0;
+  const int error = errno;
+  // NFS: the answer was lost, and the call was sent again (link(2), "BUGS").
+  struct stat facts = {};
+  if (error == EEXIST && ::stat(from.c_str(), &facts) == 0 && facts.st_nlink > 1) return 0;
+  return knows_no_links(error) ? take_name(from, to) : error;
 }
 
 ssize_t read_some(const FileDescriptor& file, void* buffer, std::size_t bytes,

@@ -34,6 +34,10 @@ class FileDescriptor {
 // At least one byte, or 0 at the end of the file. `path` is for the error's text.
 [[nodiscard]] ssize_t read_some(const FileDescriptor& file, void* buffer, std::size_t bytes,
                                 const std::filesystem::path& path);
+// Gives a file a second name, or where there are no hard links another one: never one that is taken. 0, or
+// the errno: EEXIST if it is.
+[[nodiscard]] int publish_exclusively(const std::filesystem::path& from, const std::filesystem::path& to);
+
 void write_all(const FileDescriptor& file, std::string_view bytes, const std::filesystem::path& path);
 // From the current position to the end, or `limit` bytes if there are more.
 [[nodiscard]] std::string read_up_to(const FileDescriptor& file, std::size_t limit,

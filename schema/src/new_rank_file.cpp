@@ -1,7 +1,6 @@
 #include "new_rank_file.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -71,10 +70,6 @@ class TemporaryFile {
     write_all(file_, bytes, path_);
     if (::fsync(file_.get()) != 0) cannot_create(path_, errno);
   }
-  [[nodiscard]] bool has_another_name() const {
-    struct stat facts = {};
-    return ::fstat(file_.get(), &facts) == 0 && facts.st_nlink > 1;
-  }
 
  private:
   fs::path path_;
@@ -110,30 +105,10 @@ std::string image_of_new_file(const Identity& identity, std::int64_t start_time_
   return {reinterpret_cast<const char*>(image.get()), static_cast<std::size_t>(size)};
 }
 
-bool knows_no_links(int error) {
-  return error == EPERM || error == ENOSYS || error == EOPNOTSUPP || error == EMLINK;
-}
-
-// Exclusively, where there are no hard links: takes the name, and then replaces what has it.
-void take_name(const TemporaryFile& file, const fs::path& path) {
-  if (!create_exclusively(path).is_open()) {
-    if (errno == EEXIST) exists_already(path);
-    cannot_create(path, errno);
-  }
-  if (::rename(file.path().c_str(), path.c_str()) == 0) return;
-  const int error = errno;
-  ::unlink(path.c_str());
-  cannot_create(path, error);
-}
-
 void give_name(const TemporaryFile& file, const fs::path& path) {
-  if (::link(file.path().c_str(), path.c_str()) == 0) return;
-  const int error = errno;
-  if (knows_no_links(error)) return take_name(file, path);
-  // NFS: the answer was lost, and the call was sent again (link(2), "BUGS").
-  if (error == EEXIST && file.has_another_name()) return;
+  const int error = publish_exclusively(file.path(), path);
   if (error == EEXIST) exists_already(path);
-  cannot_create(path, error);
+  if (error != 0) cannot_create(path, error);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "file.hpp"
 #include "ranklog/schema/error.hpp"
 #include "ranklog/schema/file_copy.hpp"
 #include "ranklog/schema/rank_database.hpp"
@@ -58,14 +59,11 @@ class NewFile {
 
  private:
   void put_in_place() {
-    // link, and not rename: what is there already must stay.
-    if (::link(name_.path().c_str(), target_.c_str()) == 0) return;
-    const int error = errno;
+    const int error = publish_exclusively(name_.path(), target_);
     if (error == EEXIST) {
       throw Error(ErrorCode::kBusy, "'" + target_.string() + "' exists already and is left as it is");
     }
-    // File systems without links.
-    if (fs::exists(target_) || ::rename(name_.path().c_str(), target_.c_str()) != 0) {
+    if (error != 0) {
       throw Error(ErrorCode::kIo, "cannot create '" + target_.string() + "': " + errno_text(error));
     }
   }
