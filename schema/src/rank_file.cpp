@@ -60,6 +60,7 @@ struct RankFile::Impl {
   std::vector<ConfigEntry> config;
   std::vector<MetricDefinition> metrics;
   std::vector<SummaryOverride> summary;
+  std::uint64_t passed_over = 0;  // records of the tail that this version does not know
   mutable std::vector<Damage> damage;
   mutable KeptConnection kept;
 
@@ -204,6 +205,7 @@ RankFile RankFile::open(const std::filesystem::path& path) {
   impl->info = snapshot.meta.info;
   impl->state = {snapshot.meta.watermark, snapshot.meta.digests};
   impl->tail_operations = std::move(snapshot.tail.operations);
+  impl->passed_over = snapshot.tail.passed_over;
   impl->read_index(snapshot);
   for (const Operation& operation : impl->tail_operations) {
     if (const auto* entry = std::get_if<ConfigEntry>(&operation.body)) apply(impl->config, *entry);
@@ -264,6 +266,13 @@ std::vector<RunFile> RankFile::files() const {
     if (latest[file.name] == file.sequence) kept.push_back(file);
   }
   return kept;
+}
+std::vector<std::string> RankFile::contents() const {
+  auto names = impl_->with_connection([](Connection& connection) { return list_contents(connection); });
+  if (impl_->passed_over > 0)
+    names.push_back(std::to_string(impl_->passed_over) + " records of the tail, of a later version");
+  std::ranges::sort(names);
+  return names;
 }
 void RankFile::check_pages() const {
   try {

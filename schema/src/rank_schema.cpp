@@ -245,6 +245,26 @@ Meta read_meta(Connection& connection) {
   return meta;
 }
 
+std::vector<std::string> list_contents(Connection& connection) {
+  // Whether a file has a last step, a rewind or a digest follows from its rows, which may be damaged.
+  constexpr std::string_view kContents = R"sql(
+    SELECT 'table ' || name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'
+    UNION ALL SELECT 'column ' || s.name || '.' || c.name FROM sqlite_master AS s, pragma_table_info(s.name) AS c
+      WHERE s.type = 'table' AND s.name NOT LIKE 'sqlite!_%' ESCAPE '!'
+    UNION ALL SELECT name || ' in meta' FROM meta
+      WHERE name NOT IN ('last_step', 'rewind_step') AND name NOT LIKE 'digest!_%' ESCAPE '!'
+    UNION ALL SELECT DISTINCT 'stream ' || stream FROM chunk WHERE stream > ?1)sql";
+  std::vector<std::string> names;
+  try {
+    Statement row = connection.prepare(kContents);
+    row.bind(1, static_cast<std::int64_t>(kStreams.size()) - 1);
+    while (row.step()) names.emplace_back(row.text(0));
+  } catch (const SqliteError& error) {
+    if (error.code() != ErrorCode::kDamaged) throw;
+  }
+  return names;
+}
+
 std::string json_of_texts(const std::vector<std::string>& texts) {
   return nlohmann::json(texts).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

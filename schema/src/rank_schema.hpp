@@ -66,6 +66,10 @@ struct Meta {
 // Throws Error (kDamaged) if what every file has is not there.
 [[nodiscard]] Meta read_meta(Connection& connection);
 
+// Names of all that a database is made of, but for what its other contents decide (RankFile::contents()).
+// What cannot be read is left out.
+[[nodiscard]] std::vector<std::string> list_contents(Connection& connection);
+
 // A JSON array of strings, as `meta`, `metric` and `artifact` have them. Anything else reads as empty.
 [[nodiscard]] std::string json_of_texts(const std::vector<std::string>& texts);
 [[nodiscard]] std::vector<std::string> texts_of_json(std::string_view json);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -51,8 +52,12 @@ class NewFile {
         database_(RankDatabase::create(name_.path(), info.identity, info.start_time_ns, without_wal())) {}
 
   RankDatabase& database() { return *database_; }
-  void publish() {
+  // The copy as it will be read.
+  [[nodiscard]] RankFile close() {
     database_.reset();
+    return RankFile::open(name_.path());
+  }
+  void publish() {
     put_in_place();
     sync_folder(target_.parent_path());
   }
@@ -177,6 +182,7 @@ Salvage copy_rank_file(const fs::path& source, const fs::path& target) {
   }
   salvage.rows_missing = info.rows - std::min(info.rows, salvage.rows);
   salvage.damage = file.damage();
+  std::ranges::set_difference(file.contents(), copy.close().contents(), std::back_inserter(salvage.left_out));
   copy.publish();
   return salvage;
 }

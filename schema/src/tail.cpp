@@ -297,6 +297,7 @@ std::optional<TailRecord> TailReader::next() {
     if (!record && !is_of_later_version(payload)) return std::nullopt;
     position_ = std::min(position_ + frame_bytes(payload.size()), bytes_.size());
     if (record) return record;
+    ++passed_over_;
   }
 }
 

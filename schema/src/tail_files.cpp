@@ -48,6 +48,7 @@ class TailCollector {
     tail_.damage.push_back({std::move(place), std::move(reason)});
   }
   void add_bytes(std::size_t bytes) { tail_.bytes += bytes; }
+  void add_passed_over(std::uint64_t records) { tail_.passed_over += records; }
 
   Tail take() {
     tail_.groups = builder_.take();
@@ -98,6 +99,7 @@ void read_records(const TailSegment& segment, std::string_view bytes, std::size_
     }
     if (gap != TailReader::Gap::kUnfinished && gap != TailReader::Gap::kDamage) {
       collector.add_bytes(damaged_at);  // what is reserved behind the last record holds nothing
+      collector.add_passed_over(reader.passed_over());
       return;
     }
   }

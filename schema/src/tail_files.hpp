@@ -40,6 +40,7 @@ struct Tail {
   std::vector<Operation> operations;
   std::uint64_t rows = 0;  // of the history, as last_step is
   std::uint64_t bytes = 0;
+  std::uint64_t passed_over = 0;  // records of types that this version does not know
   std::optional<std::int64_t> last_step;
   std::optional<std::int64_t> rewind_step;  // the smallest
   std::optional<std::int64_t> last_time_ns;

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "ranklog/schema/captured_file.hpp"
 #include "ranklog/schema/digest.hpp"
 
 namespace ranklog::sync {
@@ -25,16 +26,22 @@ std::string digest_of(const Artifact& artifact) {
   return manifest_digest(entries);
 }
 
-std::vector<Record> read_records(const Experiment& experiment) {
-  std::vector<Record> records;
+struct Records {
+  std::vector<Record> artifacts;
+  Removals removals;
+};
+
+Records read_records(const Experiment& experiment) {
+  Records records;
   for (const Attempt& attempt : experiment.attempts) {
     for (const RankSegment& segment : attempt.segments) {
       const RankFile file = RankFile::open(segment.path);
       for (Artifact& artifact : file.artifacts()) {
         std::string digest = digest_of(artifact);
-        records.push_back({attempt.number, segment.info.identity.rank, segment.path.parent_path(),
-                           std::move(artifact), std::move(digest)});
+        records.artifacts.push_back({attempt.number, segment.info.identity.rank, segment.path.parent_path(),
+                                     std::move(artifact), std::move(digest)});
       }
+      records.removals.add(file);
     }
   }
   return records;
@@ -94,6 +101,12 @@ class Occurrences {
   std::map<std::tuple<int, std::string, std::string>, int> counts_;
 };
 
+bool is_removed(const Record& record, const Removals& removals) {
+  return std::ranges::any_of(record.artifact.files, [&](const ArtifactFile& file) {
+    return removals.took(record.folder, {file.path, file.size, file.md5, file.sha256});
+  });
+}
+
 }  // namespace
 
 std::vector<PlannedArtifact> plan_artifacts(const Experiment& experiment) {
@@ -103,12 +116,14 @@ std::vector<PlannedArtifact> plan_artifacts(const Experiment& experiment) {
   std::map<std::pair<std::string, std::string>, std::size_t> alias_owners;  // by name and alias
   std::vector<int> ranks;  // that recorded each version first
   Occurrences occurrences;
-  for (const Record& record : read_records(experiment)) {
+  const Records records = read_records(experiment);
+  for (const Record& record : records.artifacts) {
     const int ordinal = occurrences.of(record);
     const auto [entry, is_new] =
         known.try_emplace({record.artifact.name, record.digest, ordinal}, planned.size());
     if (is_new) {
       planned.push_back(make_planned(experiment, record, ordinal));
+      planned.back().removed = is_removed(record, records.removals);
       ranks.push_back(record.rank);
     } else {
       merge_repeat(planned[entry->second].artifact, record.artifact, ranks[entry->second] == record.rank);

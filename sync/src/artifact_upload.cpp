@@ -168,17 +168,21 @@ bool upload_artifact(const ArtifactTarget& target, const PlannedArtifact& artifa
   return true;
 }
 
-std::uint64_t upload_artifacts(const ArtifactTarget& target, const std::vector<PlannedArtifact>& artifacts,
-                               std::vector<PlanProblem>& faults) {
+ArtifactCounts upload_artifacts(const ArtifactTarget& target, const std::vector<PlannedArtifact>& artifacts,
+                                std::vector<PlanProblem>& faults) {
   std::map<std::string, std::size_t> newest;  // index by name
   for (std::size_t i = 0; i < artifacts.size(); ++i) newest[artifacts[i].artifact.name] = i;
   std::set<std::string> waiting;
-  std::uint64_t sent = 0;
+  ArtifactCounts counts;
   for (std::size_t i = 0; i < artifacts.size(); ++i) {
     const std::string& name = artifacts[i].artifact.name;
+    if (artifacts[i].removed && target.state.artifact_id(artifacts[i].client_id).empty()) {
+      ++counts.removed;
+      continue;
+    }
     if (waiting.contains(name)) continue;
     try {
-      if (upload_artifact(target, artifacts[i], newest[name] == i)) ++sent;
+      if (upload_artifact(target, artifacts[i], newest[name] == i)) ++counts.sent;
     } catch (const Error& error) {
       if (!concerns_one_item(error.code())) throw;
       if (error.code() != ErrorCode::kDamaged) waiting.insert(name);
@@ -188,7 +192,7 @@ std::uint64_t upload_artifacts(const ArtifactTarget& target, const std::vector<P
       faults.push_back({error.code(), std::move(why)});
     }
   }
-  return sent;
+  return counts;
 }
 
 }  // namespace ranklog::sync

@@ -35,9 +35,13 @@ bool upload_artifact(const ArtifactTarget& target, const PlannedArtifact& artifa
 
 // All versions in order, so that the server numbers them in that order: after one that failed those of the
 // same name wait for the next push, unless its own files are damaged, which no waiting mends. Faults are
-// appended; what concerns more than one artifact is thrown. Returns how many were sent.
-[[nodiscard]] std::uint64_t upload_artifacts(const ArtifactTarget& target,
-                                             const std::vector<PlannedArtifact>& artifacts,
-                                             std::vector<PlanProblem>& faults);
+// appended; what concerns more than one artifact is thrown.
+struct ArtifactCounts {
+  std::uint64_t sent = 0;
+  std::uint64_t removed = 0;  // passed over: removed before they were up
+};
+[[nodiscard]] ArtifactCounts upload_artifacts(const ArtifactTarget& target,
+                                              const std::vector<PlannedArtifact>& artifacts,
+                                              std::vector<PlanProblem>& faults);
 
 }  // namespace ranklog::sync

@@ -134,9 +134,9 @@ json run_json(const PlannedRun& run, const RunEstimate& cost) {
 
 // What a push finds out before it sends a version is found out here, too.
 void add_artifacts(RunEstimate& out, const std::vector<PlannedArtifact>& artifacts) {
-  out.artifacts = artifacts.size();
-  out.goes_up = out.goes_up || !artifacts.empty();
   for (const PlannedArtifact& artifact : artifacts) {
+    if (artifact.removed) continue;
+    ++out.artifacts;
     out.artifact_bytes += artifact.bytes;
     out.requests += kRequestsOfArtifact + artifact.files.size();
     try {
@@ -145,6 +145,7 @@ void add_artifacts(RunEstimate& out, const std::vector<PlannedArtifact>& artifac
       out.problems.push_back({error.code(), error.what()});
     }
   }
+  out.goes_up = out.goes_up || out.artifacts > 0;
 }
 
 }  // namespace

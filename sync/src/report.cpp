@@ -56,8 +56,12 @@ std::string run_line(const RunReport& run) {
   if (run.outcome != RunOutcome::kUpToDate) {
     line += ", " + std::to_string(run.lines_sent) + " of " + count_text(run.lines, "step") + " sent now";
   }
-  if (run.artifacts > 0)
+  if (run.artifacts > 0) {
     line += ", " + std::to_string(run.artifacts_sent) + " of " + count_text(run.artifacts, "artifact");
+    if (run.artifacts_removed > 0) {
+      line += " (" + std::to_string(run.artifacts_removed) + " removed from disk before they were uploaded)";
+    }
+  }
   line += run.state == RunState::kRunning ? ", still running" : ", " + std::string(to_string(run.state));
   if (run.superseded_rows > 0) line += ", " + count_text(run.superseded_rows, "row") + " superseded";
   if (!run.url.empty()) line += "  " + run.url;
@@ -143,6 +147,7 @@ json run_json(const RunReport& run) {
           {"superseded_rows", run.superseded_rows},
           {"artifacts", run.artifacts},
           {"artifacts_sent", run.artifacts_sent},
+          {"artifacts_removed", run.artifacts_removed},
           {"faults", problems_json(run.faults)}};
 }
 

@@ -242,9 +242,12 @@ class RunUpload {
                                    },
                                    [this](std::uint64_t bytes) { session_.progress.count_bytes(bytes); }};
     for (const PlannedArtifact& artifact : planned_.artifacts) {
-      if (state_.artifact_id(artifact.client_id).empty()) session_.progress.expect_bytes(artifact.bytes);
+      if (!artifact.removed && state_.artifact_id(artifact.client_id).empty())
+        session_.progress.expect_bytes(artifact.bytes);
     }
-    report_.artifacts_sent = upload_artifacts(target, planned_.artifacts, report_.faults);
+    const ArtifactCounts counts = upload_artifacts(target, planned_.artifacts, report_.faults);
+    report_.artifacts_sent = counts.sent;
+    report_.artifacts_removed = counts.removed;
     sent_ = sent_ || report_.artifacts_sent > 0;
   }
 

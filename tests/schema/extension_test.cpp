@@ -11,6 +11,7 @@
 #include "rank_schema.hpp"
 #include "ranklog/schema/chunk_codec.hpp"
 #include "ranklog/schema/rank_file.hpp"
+#include "ranklog/schema/salvage.hpp"
 #include "support/rank_file_builder.hpp"
 #include "support/temp_dir.hpp"
 
@@ -35,6 +36,30 @@ void record_digest(const fs::path& path) {
   record_meta_digest(connection);
 }
 
+std::string hex(const std::string& bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text = "x'";
+  for (const char c : bytes) {
+    text += kDigits[static_cast<unsigned char>(c) >> 4];
+    text += kDigits[static_cast<unsigned char>(c) & 15];
+  }
+  return text + "'";
+}
+
+// To a file with one row of the history.
+void add_chunk_of_stream_3(const fs::path& path) {
+  RowGroup group;
+  group.stream = static_cast<Stream>(3);
+  group.sequence = {2};
+  group.step = {5};
+  group.time_ns = {7};
+  group.columns.emplace_back(KeyId{0}).push_back(2.0);
+  execute(path, "UPDATE meta SET value = 2 WHERE name IN ('chunks', 'chunk_rows')");
+  record_digest(path);
+  execute(path, "INSERT INTO chunk VALUES(2, 3, 1, 2, 2, 5, 5, 7, 7, " + hex(encode_stats(describe(group))) +
+                    ", " + hex(encode_chunk(group)) + ")");
+}
+
 TEST(Extension, UnknownTablesColumnsAndNamesAreIgnored) {
   const TempDir dir;
   RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
@@ -56,25 +81,7 @@ TEST(Extension, ChunksOfUnknownStreamsAreIgnored) {
   const TempDir dir;
   RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
   builder.row(1, {{"x", 1}}).finish();
-  RowGroup group;
-  group.stream = static_cast<Stream>(3);
-  group.sequence = {2};
-  group.step = {5};
-  group.time_ns = {7};
-  group.columns.emplace_back(KeyId{0}).push_back(2.0);
-  const auto hex = [](const std::string& bytes) {
-    std::string text = "x'";
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    for (const char c : bytes) {
-      text += kDigits[static_cast<unsigned char>(c) >> 4];
-      text += kDigits[static_cast<unsigned char>(c) & 15];
-    }
-    return text + "'";
-  };
-  execute(builder.path(), "UPDATE meta SET value = 2 WHERE name IN ('chunks', 'chunk_rows')");
-  record_digest(builder.path());
-  execute(builder.path(), "INSERT INTO chunk VALUES(2, 3, 1, 2, 2, 5, 5, 7, 7, " +
-                              hex(encode_stats(describe(group))) + ", " + hex(encode_chunk(group)) + ")");
+  add_chunk_of_stream_3(builder.path());
   const RankFile file = RankFile::open(builder.path());
   EXPECT_TRUE(file.damage().empty());
   for (const Stream stream : kStreams) {
@@ -82,6 +89,24 @@ TEST(Extension, ChunksOfUnknownStreamsAreIgnored) {
   }
   EXPECT_NO_THROW((void)compact_rank_file(builder.path()));
   EXPECT_TRUE(RankFile::open(builder.path()).damage().empty());
+}
+
+// It knows what it makes anew: nothing of that must be lost in silence.
+TEST(Extension, ACopySaysWhatItLeavesOut) {
+  const TempDir dir;
+  RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(0));
+  builder.row(1, {{"x", 1}}).operation(Event{0, 0, 1, "new kind", "{}"}).finish();
+  EXPECT_EQ(copy_rank_file(builder.path(), dir / "plain.db").left_out, std::vector<std::string>{});
+  execute(builder.path(),
+          "CREATE TABLE novelty(a, b); ALTER TABLE config ADD COLUMN author;"
+          "INSERT INTO meta VALUES('shade', 'x')");
+  add_chunk_of_stream_3(builder.path());
+  const Salvage salvage = copy_rank_file(builder.path(), dir / "copy.db");
+  EXPECT_EQ(salvage.left_out,
+            (std::vector<std::string>{"column config.author", "column novelty.a", "column novelty.b",
+                                      "shade in meta", "stream 3", "table novelty"}));
+  EXPECT_TRUE(salvage.damage.empty());
+  EXPECT_EQ(salvage.rows, 1u);
 }
 
 std::string frame(std::uint8_t type, std::string_view body) {
@@ -110,6 +135,8 @@ TEST(Extension, TailRecordsOfLaterTypesArePassedOverAndMembersIgnored) {
   EXPECT_TRUE(file.damage().empty());
   EXPECT_EQ(file.info().rows, 2u);
   EXPECT_EQ(file.config().size(), 1u);
+  EXPECT_EQ(copy_rank_file(builder.path(), dir / "copy.db").left_out,
+            std::vector<std::string>{"2 records of the tail, of a later version"});
 }
 
 }  // namespace

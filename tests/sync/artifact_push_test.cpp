@@ -38,6 +38,16 @@ class ArtifactPushTest : public PushTest {
     };
   }
 
+  void remove_on_purpose(int step) {
+    job_.attempt = 1;
+    job_.start_time_ns += 1'000'000'000;
+    RankFileBuilder file = job_.open(logs_.path(), 0);
+    file.operation(Event{0, 0, std::nullopt, std::string(kCheckpointRemovedEvent),
+                         R"({"path":"checkpoints/step-)" + std::to_string(step) + R"("})"});
+    file.finish();
+    std::filesystem::remove(checkpoint(step));
+  }
+
   Job job_;
 };
 
@@ -106,6 +116,28 @@ TEST_F(ArtifactPushTest, MissingCheckpointIsNamedAndTheOthersGoUp) {
   const PushReport report = push_to(server);
   EXPECT_EQ(exit_status(report), kExitFailed);
   EXPECT_EQ(server.artifacts.size(), 1U);
+}
+
+// Retention removes checkpoints, and says so before it does.
+TEST_F(ArtifactPushTest, CheckpointThatWasRemovedOnPurposeIsNoFault) {
+  remove_on_purpose(1);
+  FakeWandb server;
+  const PushReport report = push_to(server);
+  EXPECT_EQ(exit_status(report), 0) << said(report);
+  EXPECT_EQ(run_of(report).artifacts_sent, 1U);
+  EXPECT_EQ(run_of(report).artifacts_removed, 1U);
+  EXPECT_NE(said(report).find("1 removed from disk before"), std::string::npos) << said(report);
+  ASSERT_EQ(server.artifacts.size(), 1U);
+  EXPECT_EQ(server.artifacts[0].aliases, std::vector<std::string>({"latest", "step-3"}));
+}
+
+TEST_F(ArtifactPushTest, CheckpointThatWasRemovedAfterItWasUpIsNoneThatIsMissing) {
+  FakeWandb server;
+  EXPECT_EQ(exit_status(push_to(server)), 0);
+  remove_on_purpose(1);
+  const PushReport report = push_to(server);
+  EXPECT_EQ(exit_status(report), 0) << said(report);
+  EXPECT_EQ(run_of(report).artifacts_removed, 0U);
 }
 
 // Only the experiment's folder is copied to the machine that has a way out.

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "ranklog/cli/captured_files_check.hpp"
 #include "ranklog/cli/command.hpp"
 #include "ranklog/cli/experiment_copy.hpp"
 #include "ranklog/cli/format.hpp"
@@ -19,6 +20,7 @@ using Json = nlohmann::ordered_json;
 struct Request {
   Inputs inputs;
   bool as_json = false;
+  bool skip_files = false;
   std::optional<std::filesystem::path> repair_to;
 };
 
@@ -58,11 +60,13 @@ void read_all(const RankFile& file, Report& report) {
   }
 }
 
-Report check(const std::filesystem::path& path) {
+Report check(const std::filesystem::path& path, CapturedFilesCheck& captured) {
   Report report;
   report.path = path.string();
   try {
-    read_all(RankFile::open(path), report);
+    const RankFile file = RankFile::open(path);
+    captured.add(file, path.parent_path());
+    read_all(file, report);
     if (!report.damage.empty()) report.status = kExitDamaged;
   } catch (const Error& error) {
     report.damage.emplace_back(error.what());
@@ -91,6 +95,13 @@ int repair(const Experiment& experiment, const std::filesystem::path& output) tr
   return exit_status(error.code());
 }
 
+void print(const CapturedReport& report) {
+  if (report.damage.empty()) return;
+  std::cout << printable(report.folder) << ": " << report.files - report.damage.size() << " of "
+            << plural(report.files, "captured file") << " can be read\n";
+  for (const std::string& damage : report.damage) std::cout << "  " << printable(damage) << '\n';
+}
+
 Json json_of(const Report& report) {
   return {{"path", report.path},
           {"rows", report.rows_expected},
@@ -98,42 +109,78 @@ Json json_of(const Report& report) {
           {"damage", report.damage}};
 }
 
-int check_all(const Request& request) {
-  const bool as_json = request.as_json;
-  const Loaded loaded = load(request.inputs);
-  Json document{{"files", Json::array()}, {"problems", Json::array()}};
-  std::size_t files = 0, damaged = 0;
-  int status = exit_status_of(loaded.problems);
-  for (const Experiment& experiment : loaded.experiments) {
-    const std::size_t damaged_before = damaged;
+Json json_of(const CapturedReport& report) {
+  return {{"path", report.folder}, {"files", report.files}, {"damage", report.damage}};
+}
+
+class Check {
+ public:
+  explicit Check(const Request& request) : request_(request) {}
+
+  void run(const Experiment& experiment) {
+    const std::size_t damaged_before = damaged_;
+    CapturedFilesCheck captured;
     for (const Attempt& attempt : experiment.attempts) {
       for (const RankSegment& segment : attempt.segments) {
-        const Report report = check(segment.path);
-        ++files;
-        damaged += report.status == kExitOk ? 0 : 1;
-        status = worse(status, report.status);
-        if (as_json) {
-          document["files"].push_back(json_of(report));
-        } else {
-          print(report);
-        }
+        const Report report = check(segment.path, captured);
+        ++files_;
+        damaged_ += report.status == kExitOk ? 0 : 1;
+        tell("files", report, report.status);
       }
     }
-    if (request.repair_to && damaged > damaged_before) {
-      status = worse(status, repair(experiment, *request.repair_to));
+    const bool rank_files_damaged = damaged_ > damaged_before;
+    if (!request_.skip_files) {
+      const CapturedReport report = captured.run();
+      captured_files_ += report.files;
+      captured_damaged_ += report.damage.size();
+      tell("captured", report, report.damage.empty() ? kExitOk : kExitDamaged);
+    }
+    if (request_.repair_to && rank_files_damaged) {
+      status_ = worse(status_, repair(experiment, *request_.repair_to));
     }
   }
-  if (as_json) {
-    for (const ScanProblem& problem : loaded.problems) {
-      document["problems"].push_back({{"path", problem.path.string()}, {"message", problem.message}});
+
+  int finish(const Loaded& loaded) {
+    if (request_.as_json) {
+      for (const ScanProblem& problem : loaded.problems) {
+        document_["problems"].push_back({{"path", problem.path.string()}, {"message", problem.message}});
+      }
+      std::cout << document_.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    } else {
+      std::cout << plural(files_, "file") << " checked, " << damaged_ << " damaged";
+      if (captured_files_ > 0) {
+        std::cout << "; " << plural(captured_files_, "captured file") << ", " << captured_damaged_
+                  << " damaged";
+      }
+      std::cout << '\n';
     }
-    std::cout << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-  } else {
-    std::cout << files << (files == 1 ? " file" : " files") << " checked, " << damaged << " damaged\n";
+    std::cout.flush();
+    print_problems(loaded.problems);
+    return worse(status_, exit_status_of(loaded.problems));
   }
-  std::cout.flush();
-  print_problems(loaded.problems);
-  return status;
+
+ private:
+  template <class Part>
+  void tell(const char* list, const Part& report, int status) {
+    status_ = worse(status_, status);
+    if (request_.as_json) {
+      document_[list].push_back(json_of(report));
+    } else {
+      print(report);
+    }
+  }
+
+  const Request& request_;
+  Json document_{{"files", Json::array()}, {"captured", Json::array()}, {"problems", Json::array()}};
+  std::uint64_t files_ = 0, damaged_ = 0, captured_files_ = 0, captured_damaged_ = 0;
+  int status_ = kExitOk;
+};
+
+int check_all(const Request& request) {
+  const Loaded loaded = load(request.inputs);
+  Check check(request);
+  for (const Experiment& experiment : loaded.experiments) check.run(experiment);
+  return check.finish(loaded);
 }
 
 }  // namespace
@@ -147,6 +194,8 @@ Command check_command() {
                            "read")
                 ->type_name("FOLDER")
                 ->excludes(json);
+            app.add_flag("--no-files", request->skip_files,
+                         "only the rank files, not what artifacts and the run captured (checkpoints, media)");
             request->inputs.add_experiments(app);
             request->inputs.add_paths(app);
             app.footer(

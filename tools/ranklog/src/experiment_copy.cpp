@@ -8,9 +8,11 @@
 #include <set>
 #include <system_error>
 
+#include "ranklog/cli/captured_files_check.hpp"
 #include "ranklog/cli/command.hpp"
 #include "ranklog/cli/inputs.hpp"
 #include "ranklog/cli/text.hpp"
+#include "ranklog/schema/captured_file.hpp"
 #include "ranklog/schema/error.hpp"
 #include "ranklog/schema/file_copy.hpp"
 #include "ranklog/schema/naming.hpp"
@@ -28,13 +30,6 @@ void make_folder(const fs::path& folder) {
     throw Error(ErrorCode::kIo, "cannot create " + folder.string() + ": " + error.message(),
                 "name a folder that can be written");
   }
-}
-
-// Paths in a file come from whoever wrote it: none may leave the folder.
-bool stays_inside(const fs::path& relative) {
-  if (relative.empty() || relative.is_absolute()) return false;
-  const fs::path normal = relative.lexically_normal();
-  return *normal.begin() != ".." && normal != ".";
 }
 
 // Where a copy grows before it has its name; removed unless it gets it.
@@ -86,6 +81,11 @@ class Copier {
     for (const Damage& damage : salvage.damage) {
       add_problem(ErrorCode::kDamaged, segment.path.string() + ": " + damage.place + ": " + damage.reason);
     }
+    for (const std::string& part : salvage.left_out) {
+      add_problem(ErrorCode::kVersion, segment.path.string() + ": " + part +
+                                           ": this version of ranklog does not know it (copy with one as new "
+                                           "as the writer's)");
+    }
     note_captured(target, segment.path.parent_path());
   }
 
@@ -123,14 +123,11 @@ class Copier {
   void note_captured(const fs::path& copy, const fs::path& place) {
     const RankFile file = RankFile::open(copy);
     if (std::ranges::find(places_, place) == places_.end()) places_.push_back(place);
-    for (const Artifact& artifact : file.artifacts()) {
-      for (const ArtifactFile& part : artifact.files) note_captured_file(part.path, place);
-    }
-    for (const RunFile& part : file.files()) note_captured_file(part.path, place);
+    for (const CapturedFile& captured : captured_files(file)) note_captured_file(captured.path, place);
+    removals_.add(file);
   }
 
   void note_captured_file(const std::string& relative, const fs::path& place) {
-    if (relative.empty()) return;  // a reference
     Places& places = captured_[relative];
     if (std::ranges::find(places, place) == places.end()) places.push_back(place);
   }
@@ -145,11 +142,13 @@ class Copier {
       } catch (const TargetError&) {
         throw;
       } catch (const Error& error) {
-        // One that is simply not there counts as damage, as a chunk that is not there does.
-        const bool is_missing = error.code() == ErrorCode::kNotFound;
-        if (problem && is_missing) continue;
-        problem = CopyProblem{is_missing ? ErrorCode::kDamaged : error.code(), error.what()};
+        if (problem && error.code() == ErrorCode::kNotFound) continue;
+        problem = CopyProblem{error.code(), error.what()};
       }
+    }
+    if (problem && problem->code == ErrorCode::kNotFound) {
+      if (removals_.covers(relative)) return;
+      problem->code = ErrorCode::kDamaged;  // as a chunk that is not there does
     }
     if (problem) copy_.problems.push_back(std::move(*problem));
   }
@@ -183,6 +182,7 @@ class Copier {
   std::set<std::string> taken_;
   std::map<std::string, Places> captured_;  // the folders whose rank files name it
   Places places_;
+  Removals removals_;
 };
 
 }  // namespace

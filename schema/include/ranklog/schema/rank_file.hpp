@@ -75,6 +75,10 @@ class RankFile {
   [[nodiscard]] std::vector<Artifact> artifacts() const;  // by sequence
   [[nodiscard]] std::vector<RunFile> files() const;       // by sequence; of one name only the latest
 
+  // What the file is made of, whether this version knows it or not: "table chunk", "column config.json",
+  // "rank in meta", "stream 3" …, sorted. For who compares a file with a copy of it.
+  [[nodiscard]] std::vector<std::string> contents() const;
+
   // Has SQLite look at every page, too; what it finds is then in damage().
   void check_pages() const;
   [[nodiscard]] std::vector<Damage> damage() const;

@@ -14,6 +14,9 @@ struct Salvage {
   std::uint64_t rows = 0;          // of the history, in the copy
   std::uint64_t rows_missing = 0;  // that the source should have and could not be read
   std::vector<Damage> damage;      // of the source
+  // What the source has and the copy has not, as this version does not know it (FORMAT.md, "What may be
+  // added"): "table x", "stream 3" …
+  std::vector<std::string> left_out;
 };
 
 // Writes all that can be read of `source`, its tail too, as one new database file. It keeps who logged, when,

@@ -108,6 +108,8 @@ class TailReader {
   [[nodiscard]] Gap skip();
   [[nodiscard]] std::size_t position() const noexcept { return position_; }  // of the first byte not consumed
   [[nodiscard]] bool at_end() const noexcept { return position_ == bytes_.size(); }
+  // Records of later types so far.
+  [[nodiscard]] std::uint64_t passed_over() const noexcept { return passed_over_; }
 
  private:
   bool stop_at(std::size_t position);
@@ -115,6 +117,7 @@ class TailReader {
 
   std::string_view bytes_;
   std::size_t position_ = 0;
+  std::uint64_t passed_over_ = 0;
   std::uint64_t scan_budget_;  // bytes that may still be checksummed in vain: hostile ones take no longer
   bool given_up_ = false;
 };

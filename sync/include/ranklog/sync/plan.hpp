@@ -56,6 +56,7 @@ struct PlannedArtifact {
   std::string digest;                      // of W&B's manifest: 32 hex digits
   std::string client_id, sequence_client_id;
   std::uint64_t bytes = 0;
+  bool removed = false;  // its files are gone, as the log says: what is not up already stays missing
 };
 
 // An input, a rank or an experiment that cannot go up, in words.

@@ -25,13 +25,14 @@ struct RunReport {
   int rank = 0;
   RunState state = RunState::kRunning;
   RunOutcome outcome = RunOutcome::kFailed;
-  bool checked = false;               // the server was asked about it
-  std::uint64_t lines = 0;            // of the whole history
-  std::uint64_t lines_sent = 0;       // by this push
-  std::uint64_t superseded_rows = 0;  // replaced by a later attempt
-  std::uint64_t artifacts = 0;        // that the run owns
-  std::uint64_t artifacts_sent = 0;   // made or linked by this push
-  std::vector<PlanProblem> faults;    // why it is partial or failed
+  bool checked = false;                 // the server was asked about it
+  std::uint64_t lines = 0;              // of the whole history
+  std::uint64_t lines_sent = 0;         // by this push
+  std::uint64_t superseded_rows = 0;    // replaced by a later attempt
+  std::uint64_t artifacts = 0;          // that the run owns
+  std::uint64_t artifacts_sent = 0;     // made or linked by this push
+  std::uint64_t artifacts_removed = 0;  // whose files were removed, as the log says, before they were up
+  std::vector<PlanProblem> faults;      // why it is partial or failed
 };
 
 struct ExperimentReport {

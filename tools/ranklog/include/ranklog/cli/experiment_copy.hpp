@@ -11,7 +11,7 @@
 
 namespace ranklog::cli {
 
-// What is not in the copy: damage, or a file that could not be copied.
+// What is not in the copy: damage, a file that could not be copied, what only a later version knows.
 struct CopyProblem {
   ErrorCode code;
   std::string message;  // a line
