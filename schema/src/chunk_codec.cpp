@@ -147,6 +147,14 @@ class GroupEncoder {
   std::size_t column_start_ = 0;
 };
 
+EncodedChunk encode(const RowGroup& group, ChunkEncoder& encoder) {
+  EncodedChunk chunk;
+  chunk.info = describe(group);
+  chunk.stats = encode_stats(chunk.info);
+  chunk.data = encoder.encode(group);
+  return chunk;
+}
+
 std::string ChunkEncoder::encode(const RowGroup& group) {
   constexpr unsigned kChunksBetweenSearches = 32;
   constexpr std::size_t kSmall = 8192;  // bytes: above it, one frame for all planes was never shorter

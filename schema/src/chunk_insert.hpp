@@ -1,27 +1,12 @@
 #pragma once
-// A row group on its way into the table `chunk`.
+// A chunk on its way into the table `chunk`.
 
 #include <cstdint>
-#include <string>
 
 #include "ranklog/schema/chunk_codec.hpp"
 #include "sqlite.hpp"
 
 namespace ranklog {
-
-struct EncodedChunk {
-  RowGroupInfo info;
-  std::string stats;
-  std::string data;
-};
-
-[[nodiscard]] inline EncodedChunk encode(const RowGroup& group, ChunkEncoder& encoder) {
-  EncodedChunk chunk;
-  chunk.info = describe(group);
-  chunk.stats = encode_stats(chunk.info);
-  chunk.data = encoder.encode(group);
-  return chunk;
-}
 
 inline constexpr const char* kInsertChunk =
     "INSERT INTO chunk(id, stream, rows, first_sequence, last_sequence, min_step, max_step, min_time_ns, "

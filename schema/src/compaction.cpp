@@ -118,11 +118,16 @@ Compaction merge_small_chunks(Connection& connection, std::chrono::steady_clock:
 }
 
 void reclaim_space(Connection& connection, std::uint64_t most_bytes) {
+  constexpr std::int64_t kSmallPages = 512;  // SQLite's smallest
+  constexpr std::int64_t kSmallFile = std::int64_t{1} << 19;
   constexpr std::uint64_t kMostInMemory = std::uint64_t{64} << 20;
   const std::int64_t pages = connection.query_integer("PRAGMA page_count");
   const std::int64_t unused = connection.query_integer("PRAGMA freelist_count");
-  const auto bytes = static_cast<std::uint64_t>(pages * connection.query_integer("PRAGMA page_size"));
-  if (unused <= pages / 16 || bytes > most_bytes) return;
+  const std::int64_t page_bytes = connection.query_integer("PRAGMA page_size");
+  const auto bytes = static_cast<std::uint64_t>(pages * page_bytes);
+  const bool shrinks = page_bytes > kSmallPages && (pages - unused) * page_bytes <= kSmallFile;
+  if ((!shrinks && unused <= pages / 16) || bytes > most_bytes) return;
+  if (shrinks) connection.execute(("PRAGMA page_size = " + std::to_string(kSmallPages)).c_str());
   // The new file is built in SQLite's folder for temporary files, which may be small, full, or memory.
   connection.execute(bytes <= kMostInMemory ? "PRAGMA temp_store = MEMORY" : "PRAGMA temp_store = FILE");
   connection.execute("VACUUM");

@@ -14,8 +14,9 @@ namespace ranklog {
 // left as they are. Throws Error (kIo, kBusy): what was merged by then stays.
 Compaction merge_small_chunks(Connection& connection, std::chrono::steady_clock::time_point deadline);
 
-// Gives the space of removed chunks back to the file system, if it is worth rewriting the file and the file
-// is not larger than `most_bytes`. Outside WAL mode. Throws Error: the file is then as it was.
+// Gives the space of removed chunks back to the file system, and has the smallest pages in a small file, most
+// of whose tables hold nothing: if it is worth rewriting the file and the file is not larger than
+// `most_bytes`. Outside WAL mode. Throws Error: the file is then as it was.
 void reclaim_space(Connection& connection, std::uint64_t most_bytes);
 
 }  // namespace ranklog

@@ -126,11 +126,11 @@ constexpr std::optional<std::uint32_t> word_to_float32(std::uint64_t word) {
 }
 
 bool view_as_float32(std::span<const std::uint64_t> words, std::vector<std::uint64_t>& view) {
-  view.clear();
-  for (const std::uint64_t word : words) {
-    const auto bits = word_to_float32(word);
+  view.resize(words.size());
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto bits = word_to_float32(words[i]);
     if (!bits) return false;
-    view.push_back(*bits);
+    view[i] = *bits;
   }
   return true;
 }
@@ -153,13 +153,13 @@ class DefaultArithmetic {
 bool view_as_decimal(std::span<const std::uint64_t> words, unsigned decimals,
                      std::vector<std::uint64_t>& view) {
   const double scale = kPowersOfTen[decimals];
-  view.clear();
-  for (const std::uint64_t word : words) {
-    const double scaled = std::nearbyint(std::bit_cast<double>(word) * scale);
+  view.resize(words.size());
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const double scaled = std::nearbyint(std::bit_cast<double>(words[i]) * scale);
     if (!(std::abs(scaled) < static_cast<double>(kMaxDecimal))) return false;
     const auto integer = static_cast<std::int64_t>(scaled);
-    if (std::bit_cast<std::uint64_t>(static_cast<double>(integer) / scale) != word) return false;
-    view.push_back(static_cast<std::uint64_t>(integer));
+    if (std::bit_cast<std::uint64_t>(static_cast<double>(integer) / scale) != words[i]) return false;
+    view[i] = static_cast<std::uint64_t>(integer);
   }
   return true;
 }
@@ -173,8 +173,8 @@ unsigned common_shift(std::span<const std::uint64_t> words) {
 
 bool view_as_shifted(std::span<const std::uint64_t> words, unsigned shift, std::vector<std::uint64_t>& view) {
   if (common_shift(words) < shift) return false;
-  view.clear();
-  for (const std::uint64_t word : words) view.push_back(word >> shift);
+  view.resize(words.size());
+  for (std::size_t i = 0; i < words.size(); ++i) view[i] = words[i] >> shift;
   return true;
 }
 
@@ -265,6 +265,11 @@ void restore(std::span<std::uint64_t> words, Words what, Prediction prediction) 
 
 // --- Byte planes
 
+// Plain pointers: a compiler makes vector instructions of it.
+void take_plane(const std::uint64_t* from, std::size_t count, unsigned shift, char* to) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<char>(from[i] >> shift);
+}
+
 void append_planes(std::string& out, std::span<const std::uint64_t> residuals, Packing packing) {
   std::uint64_t used = 0;
   for (const std::uint64_t residual : residuals) used |= residual;
@@ -273,8 +278,14 @@ void append_planes(std::string& out, std::span<const std::uint64_t> residuals, P
   thread_local std::string plane;
   plane.resize(residuals.size());
   for (unsigned shift = 0; shift < 8 * planes; shift += 8) {
-    for (std::size_t i = 0; i < residuals.size(); ++i) plane[i] = static_cast<char>(residuals[i] >> shift);
+    take_plane(residuals.data(), residuals.size(), shift, plane.data());
     append_stream(out, plane, packing);
+  }
+}
+
+void add_plane(const char* from, std::size_t count, unsigned shift, std::uint64_t* to) {
+  for (std::size_t i = 0; i < count; ++i) {
+    to[i] |= static_cast<std::uint64_t>(static_cast<unsigned char>(from[i])) << shift;
   }
 }
 
@@ -286,9 +297,7 @@ void read_planes(ByteReader& in, std::span<std::uint64_t> residuals) {
   plane.resize(residuals.size());
   for (unsigned shift = 0; shift < 8u * planes; shift += 8) {
     read_stream(in, plane);
-    for (std::size_t i = 0; i < residuals.size(); ++i) {
-      residuals[i] |= static_cast<std::uint64_t>(static_cast<unsigned char>(plane[i])) << shift;
-    }
+    add_plane(plane.data(), residuals.size(), shift, residuals.data());
   }
 }
 

@@ -68,9 +68,9 @@ struct RankDatabase::Impl {
   void insert(Totals& after, const Operation& operation, const Event& event);
   void insert(Totals& after, const Operation& operation, const Artifact& artifact);
   void insert(Totals& after, const Operation& operation, const RunFile& file);
-  void insert(Totals& after, const SealBatch& batch, const std::vector<EncodedChunk>& chunks);
-  [[nodiscard]] bool holds_already(const SealBatch& batch, std::size_t chunks);
-  void count(Totals& after, const SealBatch& batch, const std::vector<EncodedChunk>& chunks);
+  void insert(Totals& after, const SealBatch& batch);
+  [[nodiscard]] bool holds_already(const SealBatch& batch);
+  void count(Totals& after, const SealBatch& batch);
   void set_state(const Totals& after, const SealBatch& batch);
 
   std::filesystem::path path;
@@ -167,10 +167,9 @@ bool holds(const SealBatch& batch) {
   });
 }
 
-void RankDatabase::Impl::insert(Totals& after, const SealBatch& batch,
-                                const std::vector<EncodedChunk>& chunks) {
+void RankDatabase::Impl::insert(Totals& after, const SealBatch& batch) {
   insert_keys(after, batch.new_keys);
-  for (const EncodedChunk& chunk : chunks) {
+  for (const EncodedChunk& chunk : batch.chunks) {
     ranklog::insert(add_chunk, ++after.chunks, chunk);
     after.add(chunk.info);
   }
@@ -185,22 +184,21 @@ void RankDatabase::Impl::insert(Totals& after, const SealBatch& batch,
 }
 
 // Whether the batch that could not be committed is in the tables after all.
-bool RankDatabase::Impl::holds_already(const SealBatch& batch, std::size_t chunks) {
-  const bool adds = batch.watermark != totals.watermark || !batch.new_keys.empty() || chunks != 0;
+bool RankDatabase::Impl::holds_already(const SealBatch& batch) {
+  const bool adds = batch.watermark != totals.watermark || !batch.new_keys.empty() || !batch.chunks.empty();
   if (!may_hold_more || !adds) return false;
   const Meta meta = read_meta(connection);
   const auto keys = totals.keys + static_cast<std::int64_t>(batch.new_keys.size());
   return meta.watermark == batch.watermark &&
-         meta.chunks.greatest_id == static_cast<std::uint64_t>(totals.chunks) + chunks &&
+         meta.chunks.greatest_id == static_cast<std::uint64_t>(totals.chunks) + batch.chunks.size() &&
          connection.query_integer("SELECT count(*) FROM key") == keys;
 }
 
 // What inserting the batch would have made of `after`.
-void RankDatabase::Impl::count(Totals& after, const SealBatch& batch,
-                               const std::vector<EncodedChunk>& chunks) {
+void RankDatabase::Impl::count(Totals& after, const SealBatch& batch) {
   after.keys += static_cast<std::int64_t>(batch.new_keys.size());
-  after.chunks += static_cast<std::int64_t>(chunks.size());
-  for (const EncodedChunk& chunk : chunks) after.add(chunk.info);
+  after.chunks += static_cast<std::int64_t>(batch.chunks.size());
+  for (const EncodedChunk& chunk : batch.chunks) after.add(chunk.info);
   for (const Operation& operation : batch.operations) after.add(operation);
   after.digests = read_meta(connection).digests.value_or(Digests());
 }
@@ -261,20 +259,27 @@ const Durability& RankDatabase::durability() const noexcept {
   return impl_->durability;
 }
 
+EncodedChunk RankDatabase::encode(const RowGroup& group) {
+  return ranklog::encode(group, impl_->encoder);
+}
+
+std::vector<EncodedChunk> RankDatabase::encode(const std::vector<RowGroup>& groups) {
+  std::vector<EncodedChunk> chunks;
+  chunks.reserve(groups.size());
+  for (const RowGroup& group : groups) chunks.push_back(encode(group));
+  return chunks;
+}
+
 void RankDatabase::commit(const SealBatch& batch) {
   Impl& db = *impl_;
   require_in_place(db.connection, db.path);
-  std::vector<EncodedChunk> chunks;
-  chunks.reserve(batch.groups.size());
-  for (const RowGroup& group : batch.groups) chunks.push_back(encode(group, db.encoder));
-
   Impl::Totals after = db.totals;
   Transaction transaction(db.connection);
   // What is in already is committed once more, without it: it may not be durable yet.
-  if (db.holds_already(batch, chunks.size())) {
-    db.count(after, batch, chunks);
+  if (db.holds_already(batch)) {
+    db.count(after, batch);
   } else {
-    db.insert(after, batch, chunks);
+    db.insert(after, batch);
   }
   after.watermark = batch.watermark;
   db.set_state(after, batch);

@@ -159,7 +159,8 @@ Snapshot begin_snapshot(const fs::path& path) {
   for (int attempt = 1;; ++attempt) {
     try {
       Snapshot snapshot = begin_snapshot(path, mode);
-      if (mode.salvage) snapshot.damage.push_back({"database", "it is shorter than its header says"});
+      if (mode.salvage)
+        snapshot.damage.push_back({"database", "it is cut short, or its pages contradict each other"});
       return snapshot;
     } catch (const SqliteError& error) {
       if (attempt == kTries || !find_another_way(path, error, mode)) throw;

@@ -17,7 +17,7 @@ namespace ranklog {
 // How a database had to be opened.
 struct ReadMode {
   bool immutable = false;  // in WAL mode, but without a WAL and in a folder that cannot be written
-  bool salvage = false;    // shorter than its header says
+  bool salvage = false;    // cut short, or with pages that contradict each other
   std::shared_ptr<const DatabaseCopy> copy;  // read instead
 };
 

@@ -126,37 +126,37 @@ class GroupCopier {
     for (std::size_t i = 0; i < file_.row_groups(stream).size(); ++i) {
       try {
         add(file_.load(i, stream), file_.row_groups(stream)[i].stored_bytes);
-        rows += groups_.back().rows();
+        rows += chunks_.back().info.rows;
       } catch (const Error& error) {
         if (error.code() != ErrorCode::kDamaged) throw;  // the file lists the damage itself
       }
-      if (groups_.size() >= kMostGroups || bytes_ >= kMostBytes) commit();
+      if (chunks_.size() >= kMostChunks || bytes_ >= kMostBytes) commit();
     }
     commit();
     return rows;
   }
 
  private:
-  static constexpr std::size_t kMostGroups = 16;
+  static constexpr std::size_t kMostChunks = 16;
   static constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 20;
 
-  void add(RowGroup group, std::uint64_t bytes) {
-    for (const std::uint64_t sequence : group.sequence) watermark_ = std::max(watermark_, sequence);
-    groups_.push_back(std::move(group));
+  void add(const RowGroup& group, std::uint64_t bytes) {
+    chunks_.push_back(database_.encode(group));
+    watermark_ = std::max(watermark_, chunks_.back().info.last_sequence);
     bytes_ += bytes;
   }
   void commit() {
     SealBatch batch = batch_of(file_.info());
-    batch.groups = std::exchange(groups_, {});
+    batch.chunks = std::exchange(chunks_, {});
     batch.watermark = watermark_;
     bytes_ = 0;
-    if (!batch.groups.empty()) database_.commit(batch);
+    if (!batch.chunks.empty()) database_.commit(batch);
   }
 
   const RankFile& file_;
   RankDatabase& database_;
   std::uint64_t watermark_;
-  std::vector<RowGroup> groups_;
+  std::vector<EncodedChunk> chunks_;
   std::uint64_t bytes_ = 0;
 };
 

@@ -70,8 +70,7 @@ char* put_field(char* out, const TailField& field) noexcept {
   if (kind == ValueKind::kBool) return put(out, static_cast<std::uint8_t>(field.value.as_bool() ? 1 : 0));
   const std::string_view text = field.value.text();
   out = put(out, static_cast<std::uint32_t>(text.size()));
-  std::memcpy(out, text.data(), text.size());
-  return out + text.size();
+  return out + text.copy(out, text.size());
 }
 
 std::size_t field_bytes(const TailField& field) noexcept {
@@ -164,6 +163,15 @@ void write_row_payload(char* out, std::uint64_t sequence, std::int64_t step, std
   for (const TailField& field : fields) out = put_field(out, field);
 }
 
+void ShortRow::finish(Stream stream, std::uint64_t sequence, std::int64_t step,
+                      std::int64_t time_ns) noexcept {
+  char* out = ranklog::put(bytes_, static_cast<std::uint8_t>(kFirstRow + index_of(stream)));
+  out = ranklog::put(out, sequence);
+  out = ranklog::put(out, step);
+  out = ranklog::put(out, time_ns);
+  ranklog::put(out, fields_);
+}
+
 std::string operation_payload(std::int64_t time_ns, const OperationBody& body) {
   std::string out;
   append_fixed(out, static_cast<std::uint8_t>(kFirstOperation + body.index()));
@@ -196,6 +204,24 @@ std::optional<TailRecord> decode_tail_record(std::string_view payload) {
     // Right checksum, wrong content: as good as a wrong checksum to who reads it.
   }
   return std::nullopt;
+}
+
+std::optional<NumberRow> NumberRow::find(std::string_view payload) noexcept {
+  if (payload.size() < kHeadBytes) return std::nullopt;
+  const auto type = static_cast<std::uint8_t>(payload.front());
+  if (type < kFirstRow || type > kLastRow) return std::nullopt;
+  const NumberRow row(payload);
+  const std::size_t count = row.at<std::uint32_t>(kHeadBytes - sizeof(std::uint32_t));
+  if (payload.size() != kHeadBytes + count * kFieldBytes) return std::nullopt;
+  for (std::size_t field = 0; field < count; ++field) {
+    const ValueKind kind = row.kind(field);
+    if (kind != ValueKind::kFloat64 && kind != ValueKind::kInt64) return std::nullopt;
+  }
+  return row;
+}
+
+Stream NumberRow::stream() const noexcept {
+  return static_cast<Stream>(static_cast<std::uint8_t>(payload_.front()) - kFirstRow);
 }
 
 // A type that versions of ranklog after this one may write without breaking this one.

@@ -54,7 +54,7 @@ Connection connect_for_writing(const fs::path& path, const Durability& durabilit
       durability.locks ? Connection(path, kFlags, kBusyTimeoutMs) : Connection(path, kFlags, 0, "unix-none");
   // EXTRA: with a rollback journal a commit is durable only once the journal's removal is
   // synced, too. In WAL mode it is the same as FULL.
-  connection.execute("PRAGMA synchronous = EXTRA; PRAGMA wal_autocheckpoint = 8000");
+  connection.execute("PRAGMA synchronous = EXTRA; PRAGMA wal_autocheckpoint = 2000");
   // Excludes nobody where there are no locks; it spares SQLite looking whether others have changed the file.
   if (!durability.locks) connection.execute("PRAGMA locking_mode = EXCLUSIVE");
   return connection;

@@ -8,9 +8,9 @@
 
 namespace ranklog {
 
-// Of a new file. The smallest pages: a run of a few rows takes 11 KiB instead of 44, and the last page of
-// each chunk wastes less.
-inline constexpr const char* kPageSize = "PRAGMA page_size = 512";
+// Of a file that is written: what the page cache and most disks write at once. SQLite makes two system calls
+// or more a page. reclaim_space() has smaller ones where they are what takes the space.
+inline constexpr const char* kPageSize = "PRAGMA page_size = 4096";
 
 // Without SQLite's locks if `durability` says so. Throws Error (kIo).
 [[nodiscard]] Connection connect_for_writing(const std::filesystem::path& path, const Durability& durability);

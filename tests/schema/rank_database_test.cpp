@@ -108,20 +108,20 @@ TEST(RankDatabase, StockSqliteReadsTheTables) {
   const TempDir dir;
   RankFileBuilder builder(dir / "rank-00000.db", identity_of_rank(2, 4));
   fill(builder, 120);
-  const auto check = [&] {
+  const auto check = [&](const char* page_bytes) {
     EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA integrity_check"), "ok");
     EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA application_id"), std::to_string(0x524B4C47));
     EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA user_version"), "1");
-    EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA page_size"), "512");
+    EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA page_size"), page_bytes);
     EXPECT_EQ(sqlite_says(builder.path(), "SELECT value FROM meta WHERE name = 'rank'"), "2");
     EXPECT_EQ(sqlite_says(builder.path(), "SELECT typeof(value) FROM meta WHERE name = 'rank'"), "integer");
     EXPECT_EQ(sqlite_says(builder.path(), "SELECT group_concat(path) FROM key"), "loss,epoch,note");
   };
   EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA journal_mode"), "wal");
-  check();
+  check("4096");
   EXPECT_EQ(sqlite_says(builder.path(), "SELECT sum(rows) FROM chunk"), "100") << "20 are in the tail";
   builder.finish();
-  check();
+  check("512");
   EXPECT_EQ(sqlite_says(builder.path(), "PRAGMA journal_mode"), "delete");
   EXPECT_EQ(sqlite_says(builder.path(), "SELECT sum(rows) FROM chunk"), "120");
 }
@@ -134,7 +134,7 @@ TEST(RankDatabase, FailedCommitLeavesTheFileAsItWasAndMayBeTriedAgain) {
   rows.add({1, 5, 100, {{0, 1.5}}});
   SealBatch batch;
   batch.new_keys = {KeyPath::flat("loss")};
-  batch.groups = rows.take();
+  batch.chunks = database.encode(rows.take());
   batch.operations = {{2, 100, Event{0, 0, {}, "a", "{}"}}, {2, 100, Event{0, 0, {}, "b", "{}"}}};
   batch.watermark = 2;
   EXPECT_THROW(database.commit(batch), Error) << "one sequence number twice";
@@ -321,7 +321,7 @@ TEST(RankDatabase, FullDiskFailsTheCommitAndNothingElse) {
     }
     SealBatch batch;
     batch.new_keys = {KeyPath::flat("noise")};
-    batch.groups = rows.take();
+    batch.chunks = database.encode(rows.take());
     batch.watermark = 20'000;
     ::signal(SIGXFSZ, SIG_IGN);
     rlimit limit{};

@@ -64,7 +64,7 @@ RankFileBuilder& RankFileBuilder::operation(OperationBody body) {
 RankFileBuilder& RankFileBuilder::commit_only() {
   SealBatch batch;
   batch.new_keys = std::exchange(new_keys_, {});
-  batch.groups = rows_.take();
+  batch.chunks = database_->encode(rows_.take());
   batch.operations = std::exchange(operations_, {});
   batch.watermark = sequence_;
   batch.now_ns = now_ns();

@@ -301,10 +301,11 @@ TEST_F(DiskFaultTest, SlowSyncsAreNotWaitedFor) {
 SealBatch batch_number(std::uint64_t number) {
   SealBatch batch;
   RowGroupBuilder rows;
+  ChunkEncoder encoder;
   const auto key = static_cast<KeyId>(number - 1);
   rows.add({2 * number - 1, static_cast<std::int64_t>(number), 100, {{key, 1.5}}});
   batch.new_keys = {KeyPath::flat("key " + std::to_string(number))};
-  batch.groups = rows.take();
+  batch.chunks = {encode(rows.take().front(), encoder)};
   batch.operations = {{2 * number, 100, Event{0, 0, {}, "note", "{}"}}};
   batch.watermark = 2 * number;
   return batch;

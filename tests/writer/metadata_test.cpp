@@ -43,7 +43,10 @@ TEST(Metadata, OfASharedFileSystemIsAskedForAtMostFiveTimesAMinute) {
       "/usr/bin/env",
       {"strace", "-f", "-y", "-o", trace.string(), "-e", "trace=%file,ftruncate,fallocate,fstat,getdents64",
        RANKLOG_IDLE_WRITER, folder.string()},
-      {{"RANKLOG_FILE_SYSTEM", "nfs"}, {"RANKLOG_JOURNAL", ""}, {"RANKLOG_TAIL", ""}});
+      {{"RANKLOG_FILE_SYSTEM", "nfs"},
+       {"RANKLOG_JOURNAL", ""},
+       {"RANKLOG_TAIL", ""},
+       {"ASAN_OPTIONS", "detect_leaks=0"}});
   ASSERT_EQ(traced.wait(), 0) << traced.errors();
   const auto counted = count_calls(trace, folder.string());
 

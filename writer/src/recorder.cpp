@@ -26,23 +26,7 @@ std::uint64_t next_recorder_id() noexcept {
   return ++last;
 }
 
-// The fields of a row, on the stack unless they are many. Neither is initialized before it is used.
-class FieldList {
- public:
-  explicit FieldList(std::size_t size) : size_(size) {
-    if (size > kFew) many_ = std::make_unique_for_overwrite<TailField[]>(size);
-  }
-  [[nodiscard]] TailField* data() noexcept {
-    return many_ ? many_.get() : reinterpret_cast<TailField*>(few_.data());
-  }
-  [[nodiscard]] std::span<const TailField> fields() noexcept { return {data(), size_}; }
-
- private:
-  static constexpr std::size_t kFew = 32;
-  std::size_t size_;
-  alignas(TailField) std::array<std::byte, kFew * sizeof(TailField)> few_;
-  std::unique_ptr<TailField[]> many_;
-};
+constexpr KeyId kNoKey = std::numeric_limits<KeyId>::max();  // as an invalid Key has it
 
 std::uint64_t load_word(const char* bytes) noexcept {
   std::uint64_t word = 0;
@@ -75,10 +59,9 @@ Recorder::Recorder(Limits limits, std::int64_t next_step, TailQueue::Files files
 
 LogStatus Recorder::log(std::optional<std::int64_t> step, std::span<const Field> fields) noexcept {
   if (expected_keys.recorder != id_) expected_keys = {id_, {}};
-  return log_row(step, fields.size(), [&](std::size_t i, TailField* out) {
+  return log_row(step, fields, [&](std::size_t i) {
     const KnownKey* key = expect(i, fields[i].key);
-    if (key != nullptr) std::construct_at(out, key->id, fields[i].value);
-    return key != nullptr;
+    return key != nullptr ? key->id : kNoKey;
   });
 }
 
@@ -91,18 +74,14 @@ const KnownKey* Recorder::expect(std::size_t position, std::string_view name) {
 
 LogStatus Recorder::log(std::optional<std::int64_t> step, std::span<const KeyedField> fields) noexcept {
   const std::size_t keys = keys_.size();
-  return log_row(step, fields.size(), [&](std::size_t i, TailField* out) {
-    std::construct_at(out, fields[i].key.id, fields[i].value);
-    return out->key < keys;
+  return log_row(step, fields, [&](std::size_t i) {
+    const KeyId key = fields[i].key.id;
+    return key < keys ? key : kNoKey;
   });
 }
 
 LogStatus Recorder::log(std::int64_t step, std::span<const PathField> fields) noexcept {
-  return log_row(step, fields.size(), [&](std::size_t i, TailField* out) {
-    const auto key = keys_.intern(fields[i].path);
-    if (key) std::construct_at(out, *key, fields[i].value);
-    return key.has_value();
-  });
+  return log_row(step, fields, [&](std::size_t i) { return keys_.intern(fields[i].path).value_or(kNoKey); });
 }
 
 LogStatus Recorder::log(Stream stream, std::int64_t step, std::int64_t time_ns,
@@ -137,8 +116,20 @@ LogStatus Recorder::put_row(Stream stream, std::int64_t step, std::int64_t time_
                             std::span<const TailField> fields) noexcept {
   const std::size_t bytes = row_payload_bytes(fields);
   if (bytes > kMaxRecordBytes) return count_drop(LogStatus::kDropped);
-  return count_drop(put(queue_.reserve(bytes), bytes, [&](char* out, std::uint64_t sequence) {
-    write_row_payload(out, sequence, step, time_ns, fields, stream);
+  const TailQueue::Reservation reservation = queue_.reserve(bytes);
+  return count_drop(put(reservation, bytes, [&](const TailBuffer::Place& place) {
+    write_row_payload(place.payload(), place.sequence, step, time_ns, fields, stream);
+    return reservation.buffer->publish(place, bytes);
+  }));
+}
+
+LogStatus Recorder::put_row(std::int64_t step, std::int64_t time_ns, ShortRow& row) noexcept {
+  const TailQueue::Reservation reservation = queue_.reserve(row.size());
+  return count_drop(put(reservation, row.size(), [&](const TailBuffer::Place& place) {
+    row.finish(Stream::kHistory, place.sequence, step, time_ns);
+    const std::uint32_t checksum = frame_checksum(row.payload());
+    std::memcpy(place.payload(), row.payload().data(), row.size());
+    return reservation.buffer->publish(place, row.payload(), checksum);
   }));
 }
 
@@ -147,20 +138,28 @@ Key Recorder::key(std::string_view name) {
   return known != nullptr ? Key{known->id} : Key{};
 }
 
-template <class Resolve>
-LogStatus Recorder::log_row(std::optional<std::int64_t> step, std::size_t count, Resolve resolve) noexcept {
+template <class Fields, class KeyOf>
+LogStatus Recorder::log_row(std::optional<std::int64_t> step, Fields fields, KeyOf key_of) noexcept {
   if (closed_.load(std::memory_order_relaxed)) return LogStatus::kClosed;
-  if (count == 0 || (step && *step < 0)) return LogStatus::kRejected;
+  if (fields.empty() || (step && *step < 0)) return LogStatus::kRejected;
   const std::int64_t time_ns = unix_time_ns();
   try {
-    FieldList list(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!resolve(i, list.data() + i)) return LogStatus::kRejected;
+    ShortRow row;
+    bool is_short = true;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      const KeyId key = key_of(i);
+      if (key == kNoKey) return LogStatus::kRejected;
+      is_short = is_short && row.add(key, fields[i].value);
     }
-    const std::span<const TailField> fields = list.fields();
+    std::vector<TailField> long_row;
+    if (!is_short) {
+      long_row.reserve(fields.size());
+      for (std::size_t i = 0; i < fields.size(); ++i) long_row.push_back({key_of(i), fields[i].value});
+    }
     const auto accepted = accept_step(step);
     if (!accepted) return LogStatus::kRejected;
-    return put_row(Stream::kHistory, *accepted, time_ns, fields);
+    if (is_short) return put_row(*accepted, time_ns, row);
+    return put_row(Stream::kHistory, *accepted, time_ns, long_row);
   } catch (...) {
     return count_drop(LogStatus::kDropped);
   }
@@ -177,25 +176,25 @@ LogStatus Recorder::record(OperationBody body) noexcept {
   }
 }
 
-template <class Write>
+template <class Publish>
 LogStatus Recorder::put(const TailQueue::Reservation& reservation, std::size_t payload_bytes,
-                        Write write) noexcept {
+                        Publish publish) noexcept {
   if (reservation.refusal != TailQueue::Refusal::kNone) [[unlikely]] {
     return reservation.refusal == TailQueue::Refusal::kClosed ? LogStatus::kClosed : LogStatus::kDropped;
   }
   const TailBuffer::Place& place = reservation.place;
   TailBuffer::announce(place, payload_bytes);
-  write(place.payload(), place.sequence);
-  const int error = reservation.buffer->publish(place, payload_bytes);
+  const int error = publish(place);
   if (place.sequence == wake_at_.load(std::memory_order_seq_cst)) [[unlikely]]
     wake();
   return error == 0 ? LogStatus::kOk : LogStatus::kInMemory;
 }
 
 LogStatus Recorder::put_operation(const TailQueue::Reservation& reservation, std::string& payload) noexcept {
-  return put(reservation, payload.size(), [&](char* out, std::uint64_t sequence) {
-    set_operation_sequence(payload.data(), sequence);
-    std::ranges::copy(payload, out);
+  return put(reservation, payload.size(), [&](const TailBuffer::Place& place) {
+    set_operation_sequence(payload.data(), place.sequence);
+    std::ranges::copy(payload, place.payload());
+    return reservation.buffer->publish(place, payload.size());
   });
 }
 

@@ -75,12 +75,14 @@ class Recorder {
   void abandon();
 
  private:
-  template <class Resolve>
-  LogStatus log_row(std::optional<std::int64_t> step, std::size_t count, Resolve resolve) noexcept;
+  template <class Fields, class KeyOf>
+  LogStatus log_row(std::optional<std::int64_t> step, Fields fields, KeyOf key_of) noexcept;
+  LogStatus put_row(std::int64_t step, std::int64_t time_ns, ShortRow& row) noexcept;
   LogStatus put_row(Stream stream, std::int64_t step, std::int64_t time_ns,
                     std::span<const TailField> fields) noexcept;
-  template <class Write>
-  LogStatus put(const TailQueue::Reservation& reservation, std::size_t payload_bytes, Write write) noexcept;
+  template <class Publish>
+  LogStatus put(const TailQueue::Reservation& reservation, std::size_t payload_bytes,
+                Publish publish) noexcept;
   LogStatus put_operation(const TailQueue::Reservation& reservation, std::string& payload) noexcept;
   [[nodiscard]] const KnownKey* expect(std::size_t position, std::string_view name);
   [[nodiscard]] std::optional<std::int64_t> accept_step(std::optional<std::int64_t> step) noexcept;

@@ -37,6 +37,7 @@ Sealer::Sealer(Settings settings, RankDatabase database, Recorder& recorder)
       start_(steady_clock::now()),
       recorder_(recorder),
       database_(std::move(database)),
+      rows_([this](const RowGroup& group) { chunks_.push_back(database_->encode(group)); }),
       last_sync_(steady_clock::now()),
       last_commit_(last_sync_),
       retry_at_(last_sync_),
@@ -225,18 +226,27 @@ bool Sealer::seal(std::uint64_t most) {
   }
 }
 
+// Rows are encoded while they are read, group by group, in memory that the processor still has at hand.
 bool Sealer::collect(std::uint64_t most) {
   recorder_.report_drops();
   SealBatch batch;
-  RowGroupBuilder rows;
-  batch.watermark = recorder_.queue().drain(most, [&](std::string_view payload) {
-    auto record = decode_tail_record(payload);
-    if (!record) throw std::logic_error("a record in memory does not decode");
-    if (const auto* row = std::get_if<TailRow>(&*record)) rows.add(*row);
-    if (auto* operation = std::get_if<Operation>(&*record)) batch.operations.push_back(std::move(*operation));
-  });
-  if (rows.rows() == 0 && batch.operations.empty()) return false;
-  batch.groups = rows.take();
+  chunks_.clear();
+  try {
+    batch.watermark = recorder_.queue().drain(most, [&](std::string_view payload) {
+      if (const auto row = NumberRow::find(payload)) return rows_.add(*row);
+      auto record = decode_tail_record(payload);
+      if (!record) throw std::logic_error("a record in memory does not decode");
+      if (const auto* row = std::get_if<TailRow>(&*record)) rows_.add(*row);
+      if (auto* operation = std::get_if<Operation>(&*record))
+        batch.operations.push_back(std::move(*operation));
+    });
+    rows_.flush();
+  } catch (...) {
+    (void)rows_.take();  // they are read once more
+    throw;
+  }
+  if (chunks_.empty() && batch.operations.empty()) return false;
+  batch.chunks = std::move(chunks_);
   // All keys that these rows use were known before they were logged.
   batch.new_keys = recorder_.keys().paths_from(keys_);
   batch.dropped_rows = recorder_.dropped_rows();

@@ -12,6 +12,7 @@
 
 #include "file_system.hpp"
 #include "ranklog/schema/rank_database.hpp"
+#include "ranklog/schema/tail.hpp"
 #include "recorder.hpp"
 
 namespace ranklog::writer {
@@ -77,6 +78,8 @@ class Sealer {
 
   // The thread's own.
   std::optional<RankDatabase> database_;
+  RowGroupBuilder rows_;  // being collected; groups that are full go to chunks_
+  std::vector<EncodedChunk> chunks_;
   std::optional<SealBatch> batch_;    // collected, not committed
   std::size_t batch_keys_ = 0;        // known when it was
   std::uint64_t watermark_ = 0;       // committed

@@ -73,7 +73,10 @@ void TailBuffer::announce(const Place& place, std::size_t payload_bytes) noexcep
 
 int TailBuffer::publish(const Place& place, std::size_t payload_bytes) noexcept {
   const std::string_view payload(place.payload(), payload_bytes);
-  const std::uint32_t checksum = frame_checksum(payload);
+  return publish(place, payload, frame_checksum(payload));
+}
+
+int TailBuffer::publish(const Place& place, std::string_view payload, std::uint32_t checksum) noexcept {
   int error = error_.load(std::memory_order_relaxed);
   if (write_through_ && error == 0) error = write(place, payload, checksum);
   if (error != 0) fail(error, place.sequence);

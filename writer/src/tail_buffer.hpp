@@ -68,6 +68,7 @@ class TailBuffer {
   // else why it is in memory alone.
   static void announce(const Place& place, std::size_t payload_bytes) noexcept;
   int publish(const Place& place, std::size_t payload_bytes) noexcept;
+  int publish(const Place& place, std::string_view payload, std::uint32_t checksum) noexcept;  // of the frame
 
   [[nodiscard]] End end() const noexcept;
 

@@ -37,6 +37,14 @@ class ChunkEncoder {
   unsigned chunks_until_search_ = 0;
 };
 
+// A chunk that is ready for the table `chunk`.
+struct EncodedChunk {
+  RowGroupInfo info;
+  std::string stats;
+  std::string data;
+};
+[[nodiscard]] EncodedChunk encode(const RowGroup& group, ChunkEncoder& encoder);
+
 // One group by itself.
 [[nodiscard]] inline std::string encode_chunk(const RowGroup& group) {
   return ChunkEncoder().encode(group);

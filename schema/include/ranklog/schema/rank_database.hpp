@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ranklog/schema/chunk_codec.hpp"
 #include "ranklog/schema/durability.hpp"
 #include "ranklog/schema/identity.hpp"
 #include "ranklog/schema/key_path.hpp"
@@ -19,8 +20,8 @@ namespace ranklog {
 
 // Everything with a sequence number from the last batch's `watermark` (exclusive) to this one's (inclusive).
 struct SealBatch {
-  std::vector<KeyPath> new_keys;  // their ids follow those of earlier batches
-  std::vector<RowGroup> groups;
+  std::vector<KeyPath> new_keys;     // their ids follow those of earlier batches
+  std::vector<EncodedChunk> chunks;  // from RankDatabase::encode()
   std::vector<Operation> operations;
   std::uint64_t watermark = 0;
   std::uint64_t dropped_rows = 0;  // so far, in all
@@ -46,6 +47,9 @@ class RankDatabase {
   // What has come of `wanted`; stands in the file, too.
   [[nodiscard]] const Durability& durability() const noexcept;
 
+  // A group as a chunk of this file. Reads and writes nothing; for the thread that commits.
+  [[nodiscard]] EncodedChunk encode(const RowGroup& group);
+  [[nodiscard]] std::vector<EncodedChunk> encode(const std::vector<RowGroup>& groups);
   void commit(const SealBatch& batch);
   // Makes one chunk of several that are small and have the same stream and keys, as far as that goes by
   // `deadline`. Views that readers hold stay as they were.

@@ -44,6 +44,16 @@ class Column {
     }
   }
 
+  void push_back_number(ValueKind kind, std::uint64_t bits) {
+    kinds_.push_back(static_cast<std::uint8_t>(kind));
+    bits_.push_back(bits);
+  }
+  void clear() noexcept {  // and keep the memory
+    kinds_.clear();
+    bits_.clear();
+    texts_.clear();
+  }
+
   // The parts, for code that works on whole columns.
   [[nodiscard]] std::span<const std::uint8_t> kinds() const noexcept { return kinds_; }
   [[nodiscard]] std::span<const std::uint64_t> bits() const noexcept { return bits_; }
@@ -72,6 +82,12 @@ struct RowGroup {
   std::vector<Column> columns;  // each of size rows()
 
   [[nodiscard]] std::size_t rows() const noexcept { return sequence.size(); }
+  void clear_rows() noexcept {  // and keep columns and memory
+    sequence.clear();
+    step.clear();
+    time_ns.clear();
+    for (Column& column : columns) column.clear();
+  }
 };
 
 // What is known of one key in one row group without decoding it.

@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -60,6 +62,46 @@ inline constexpr std::size_t kFrameAlignment = 8;
 [[nodiscard]] std::size_t row_payload_bytes(std::span<const TailField> fields) noexcept;
 void write_row_payload(char* out, std::uint64_t sequence, std::int64_t step, std::int64_t time_ns,
                        std::span<const TailField> fields, Stream stream = Stream::kHistory) noexcept;
+
+// The payload of a row of few bytes, built where the processor has it at hand: what log() does for most rows.
+// A checksum over bytes that were just written to memory that is not would wait for it.
+class ShortRow {
+ public:
+  // False if it has no room for the field: the row is one for write_row_payload().
+  [[nodiscard]] bool add(KeyId key, const ValueView& value) noexcept {
+    const std::string_view text = value.text();
+    if (sizeof bytes_ - size_ < kMostFieldBytes + text.size()) return false;
+    put(key);
+    put(static_cast<std::uint8_t>(value.kind()));
+    if (value.is_number()) {
+      put(value.bits());
+    } else if (value.kind() == ValueKind::kBool) {
+      put(static_cast<std::uint8_t>(value.as_bool() ? 1 : 0));
+    } else if (value.has_text()) {
+      put(static_cast<std::uint32_t>(text.size()));
+      text.copy(bytes_ + size_, text.size());
+      size_ += text.size();
+    }
+    ++fields_;
+    return true;
+  }
+  void finish(Stream stream, std::uint64_t sequence, std::int64_t step, std::int64_t time_ns) noexcept;
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::string_view payload() const noexcept { return {bytes_, size_}; }
+
+ private:
+  static constexpr std::size_t kHeadBytes = 1 + 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t);
+  static constexpr std::size_t kMostFieldBytes = sizeof(KeyId) + 1 + sizeof(std::uint64_t);  // and a text
+  template <class Integer>
+  void put(Integer value) noexcept {
+    std::memcpy(bytes_ + size_, &value, sizeof(value));
+    size_ += sizeof(value);
+  }
+
+  std::size_t size_ = kHeadBytes;
+  std::uint32_t fields_ = 0;
+  char bytes_[1000];  // not initialized before it is used
+};
 [[nodiscard]] std::string operation_payload(std::int64_t time_ns, const OperationBody& body);  // sequence: 0
 void set_operation_sequence(char* payload, std::uint64_t sequence) noexcept;
 
@@ -88,6 +130,43 @@ using TailRecord = std::variant<TailKey, TailRow, Operation>;
 [[nodiscard]] std::uint64_t sequence_of_record(std::string_view payload) noexcept;
 // Empty for one that makes no sense.
 [[nodiscard]] std::optional<TailRecord> decode_tail_record(std::string_view payload);
+
+// A row whose values are numbers, as most are, read where it stands in its record.
+class NumberRow {
+ public:
+  // Empty for any other record.
+  [[nodiscard]] static std::optional<NumberRow> find(std::string_view payload) noexcept;
+
+  [[nodiscard]] Stream stream() const noexcept;
+  [[nodiscard]] std::uint64_t sequence() const noexcept { return at<std::uint64_t>(1); }
+  [[nodiscard]] std::int64_t step() const noexcept { return at<std::int64_t>(9); }
+  [[nodiscard]] std::int64_t time_ns() const noexcept { return at<std::int64_t>(17); }
+  [[nodiscard]] std::size_t fields() const noexcept { return (payload_.size() - kHeadBytes) / kFieldBytes; }
+  [[nodiscard]] KeyId key(std::size_t field) const noexcept { return at<KeyId>(place_of(field)); }
+  [[nodiscard]] ValueKind kind(std::size_t field) const noexcept {
+    return static_cast<ValueKind>(payload_[place_of(field) + sizeof(KeyId)]);
+  }
+  [[nodiscard]] std::uint64_t bits(std::size_t field) const noexcept {
+    return at<std::uint64_t>(place_of(field) + sizeof(KeyId) + 1);
+  }
+
+ private:
+  static constexpr std::size_t kHeadBytes = 1 + 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t);
+  static constexpr std::size_t kFieldBytes = sizeof(KeyId) + 1 + sizeof(std::uint64_t);
+
+  explicit NumberRow(std::string_view payload) noexcept : payload_(payload) {}
+  static constexpr std::size_t place_of(std::size_t field) noexcept {
+    return kHeadBytes + field * kFieldBytes;
+  }
+  template <class T>
+  [[nodiscard]] T at(std::size_t place) const noexcept {
+    T value;
+    std::memcpy(&value, payload_.data() + place, sizeof(T));
+    return value;
+  }
+
+  std::string_view payload_;
+};
 
 // Reads records from bytes in memory: a whole segment without its header. Records of types that a later
 // writer may add are passed over. Stops at the first record that is cut off, unfinished or damaged.
@@ -127,15 +206,26 @@ class TailReader {
 // it. If a row has a key twice, its later value counts.
 class RowGroupBuilder {
  public:
+  // Groups go to `sink` as soon as they are large, and their memory is used again; without a sink they are
+  // kept for take().
+  using Sink = std::function<void(const RowGroup&)>;
+  explicit RowGroupBuilder(Sink sink = {}) : sink_(std::move(sink)) {}
+  RowGroupBuilder(RowGroupBuilder&&) = default;
+  RowGroupBuilder& operator=(RowGroupBuilder&&) = default;
+
   void add(const TailRow& row);
+  void add(const NumberRow& row);
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::vector<RowGroup> take();  // leaves it empty
+  void flush();                                // what is left goes to the sink
 
  private:
+  static constexpr std::uint32_t kNoColumn = UINT32_MAX;
   // Where the fields of a row with these keys, in this order, go.
   struct Layout {
-    std::size_t set = 0;                  // index into sets_
-    std::vector<std::uint32_t> field_of;  // for each column: index of the field that fills it
+    std::size_t set = 0;                   // index into sets_
+    std::vector<std::uint32_t> field_of;   // for each column: index of the field that fills it
+    std::vector<std::uint32_t> column_of;  // for each field: its column, or kNoColumn
   };
   // The group that rows with one set of keys go to now.
   struct KeySet {
@@ -149,14 +239,19 @@ class RowGroupBuilder {
     std::map<std::vector<KeyId>, std::size_t> of_set;  // by keys, sorted: index into sets_
   };
 
-  const Layout& layout_of(const TailRow& row);
+  const Layout& layout_of(Stream stream, std::size_t fields, auto key_of);
+  const Layout& find_layout(Stream stream);
+  [[nodiscard]] RowGroup& group_for_row(KeySet& set);
   void start_group(KeySet& set, Stream stream, const std::vector<KeyId>& keys);
 
+  Sink sink_;
   std::vector<RowGroup> groups_;
   std::size_t rows_ = 0;
   std::array<Layouts, kStreams.size()> layouts_;  // by stream
   std::vector<KeySet> sets_;
-  std::vector<KeyId> order_;  // of the row being added
+  std::vector<KeyId> order_;  // keys of the last row, which most rows are like
+  Stream order_stream_ = Stream::kHistory;
+  const Layout* layout_ = nullptr;  // of that row
 };
 
 }  // namespace ranklog
