@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
@@ -12,6 +13,7 @@
 #include "command_line.hpp"
 #include "console_progress.hpp"
 #include "ranklog/schema/error.hpp"
+#include "ranklog/schema/printable.hpp"
 #include "ranklog/sync/curl_transport.hpp"
 #include "ranklog/sync/plan_view.hpp"
 #include "ranklog/sync/push.hpp"
@@ -77,7 +79,7 @@ void announce(const Plan& plan) {
     std::vector<int> ranks;
     for (const PlannedRun& run : planned.runs) ranks.push_back(run.rank);
     const std::string of = ranks.empty() ? "" : " (rank " + rank_list(ranks) + ")";
-    std::cerr << planned.experiment.project << '/' << planned.experiment.id << ": strategy "
+    std::cerr << printable(planned.experiment.project + '/' + planned.experiment.id) << ": strategy "
               << to_string(planned.strategy) << ", " << count_text(planned.runs.size(), "run") << of << '\n';
   }
   if (plan.experiments.size() > kShown) std::cerr << "+" << plan.experiments.size() - kShown << " more\n";
@@ -135,9 +137,15 @@ int run(int argc, char** argv) {
   return push_and_report(plan, command, server, environment);
 }
 
+// A reader that has seen enough and left is none that misses anything.
+void require_written(const std::ostream& out) {
+  if (out || errno == EPIPE) return;
+  throw Error(ErrorCode::kIo, "cannot write the output: " + errno_text(errno));
+}
+
 // One line for a person; where JSON was asked for, also a document for the program that waits for one.
 int fail(int status, const std::string& message, int argc, char** argv) {
-  std::fprintf(stderr, "wandb-sync: %s\n", message.c_str());
+  std::fprintf(stderr, "wandb-sync: %s\n", printable(message).c_str());
   if (std::find(argv, argv + argc, std::string_view("--json")) != argv + argc) {
     std::cout << error_json(status, message);
   }
@@ -155,7 +163,9 @@ int main(int argc, char** argv) {
   };
   try {
     sync::catch_signals();
-    return sync::run(argc, argv);
+    const int status = sync::run(argc, argv);
+    sync::require_written(std::cout.flush());
+    return status;
   } catch (const Error& error) {
     return sync::fail(status_of(exit_status(error.code())), error.what(), argc, argv);
   } catch (const std::exception& error) {

@@ -204,7 +204,8 @@ Plan make_plan(std::span<const std::filesystem::path> inputs, const PlanOptions&
     plan.experiments.push_back(plan_experiment(std::move(experiment), options));
     runs += plan.experiments.back().runs.size();
   }
-  if (!options.run_id.empty() && runs != 1) {
+  // A plan without a run says itself why.
+  if (!options.run_id.empty() && runs > 1) {
     throw Error(ErrorCode::kUsage, "--id names one run, and the plan has " + std::to_string(runs));
   }
   note_unreadable_files(plan, found.problems);

@@ -41,7 +41,7 @@ void note_lost_nodes(PlannedExperiment& planned) {
 
 // Ranks whose file is there and cannot be read are named with it; the others by their run that is not made.
 void note_missing(PlannedExperiment& planned, const std::set<int>& unreadable) {
-  if (planned.runs.empty()) return;
+  if (planned.runs.empty() && !planned.problems.empty()) return;  // they say why
   if (planned.strategy == Strategy::kNode) {
     note_leaderless_nodes(planned);
     note_lost_nodes(planned);

@@ -6,6 +6,7 @@
 
 #include "artifact_plan.hpp"
 #include "history_upload.hpp"
+#include "ranklog/schema/printable.hpp"
 #include "ranklog/sync/report.hpp"
 #include "text_table.hpp"
 
@@ -52,7 +53,8 @@ struct Totals {
 std::string problems_text(const std::vector<PlanProblem>& problems, const std::string& indent,
                           const std::string& subject = "") {
   std::string out;
-  for (const PlanProblem& problem : problems) out += indent + "! " + subject + problem.message + "\n";
+  for (const PlanProblem& problem : problems)
+    out += indent + "! " + printable(subject + problem.message) + "\n";
   return out;
 }
 
@@ -75,34 +77,34 @@ std::string run_table(const PlannedExperiment& planned, const std::vector<RunEst
     std::string artifacts = "-";
     if (cost.artifacts > 0)
       artifacts = std::to_string(cost.artifacts) + " (" + bytes_text(cost.artifact_bytes) + ")";
-    table.add({run.id, run.name, run.group, std::to_string(run.rank), rank_list(run.ranks),
-               std::string(to_string(run.state)), std::to_string(cost.rows), std::to_string(cost.steps),
-               bytes_text(cost.bytes), std::to_string(cost.requests), artifacts});
+    table.add({printable(run.id), printable(run.name), printable(run.group), std::to_string(run.rank),
+               rank_list(run.ranks), std::string(to_string(run.state)), std::to_string(cost.rows),
+               std::to_string(cost.steps), bytes_text(cost.bytes), std::to_string(cost.requests), artifacts});
   }
   return table.text("  ");
 }
 
 std::string experiment_text(const PlannedExperiment& planned, const std::vector<RunEstimate>& estimates) {
   const std::string entity = planned.entity.empty() ? "(default entity)" : planned.entity;
-  std::string out = planned.experiment.project + "/" + planned.experiment.id + "  strategy " +
-                    std::string(to_string(planned.strategy)) + "  to " + entity + "/" + planned.project +
-                    "\n";
+  std::string out = printable(planned.experiment.project + "/" + planned.experiment.id) + "  strategy " +
+                    std::string(to_string(planned.strategy)) + "  to " +
+                    printable(entity + "/" + planned.project) + "\n";
   if (!planned.runs.empty()) out += run_table(planned, estimates);
   for (std::size_t i = 0; i < planned.runs.size(); ++i) {
     const RunEstimate& cost = estimates[i];
     if (cost.superseded > 0) {
-      out += "  " + planned.runs[i].id + ": " + count_text(cost.superseded, "row") +
+      out += "  " + printable(planned.runs[i].id) + ": " + count_text(cost.superseded, "row") +
              " replaced by a later attempt\n";
     }
     for (const std::string& warning : cost.warnings)
-      out += "  ! " + planned.runs[i].id + ": " + warning + "\n";
+      out += "  ! " + printable(planned.runs[i].id + ": " + warning) + "\n";
     out += problems_text(cost.problems, "  ", planned.runs[i].id + ": ");
   }
   if (!planned.missing_ranks.empty()) {
     out += "  ! no file of rank " + rank_list(planned.missing_ranks) + " (world size " +
            std::to_string(planned.experiment.world_size()) + ")\n";
   }
-  for (const std::string& warning : planned.warnings) out += "  ! " + warning + "\n";
+  for (const std::string& warning : planned.warnings) out += "  ! " + printable(warning) + "\n";
   return out + problems_text(planned.problems, "  ");
 }
 

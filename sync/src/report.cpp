@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "ranklog/schema/printable.hpp"
 #include "ranklog/sync/plan_view.hpp"
 
 namespace ranklog::sync {
@@ -36,7 +37,7 @@ bool anything_is_up(const PushReport& report) {
 }
 
 std::string run_line(const RunReport& run) {
-  std::string line = run.name + " (" + run.id + "): ";
+  std::string line = printable(run.name) + " (" + printable(run.id) + "): ";
   switch (run.outcome) {
     case RunOutcome::kUploaded:
       line += "uploaded";
@@ -70,7 +71,7 @@ std::string run_line(const RunReport& run) {
 
 std::string faults_text(const std::vector<PlanProblem>& faults, const std::string& indent) {
   std::string out;
-  for (const PlanProblem& fault : faults) out += indent + "! " + fault.message + "\n";
+  for (const PlanProblem& fault : faults) out += indent + "! " + printable(fault.message) + "\n";
   return out;
 }
 

@@ -151,6 +151,45 @@ TEST_F(PlanTest, UnderNodeANodeWithoutAnyFileIsNamed) {
   EXPECT_NE(made.experiments.at(0).problems.at(0).message.find("from 4 to 7"), std::string::npos);
 }
 
+TEST_F(PlanTest, UnderNodeFilesThatMakeNoRunAreNoSuccess) {
+  const Job job;
+  job.write(logs_.path(), 1);
+  for (const int leader : {0, 4}) {
+    std::filesystem::remove(job.folder(logs_.path()) / ("rank-0000" + std::to_string(leader) + ".db"));
+  }
+  const Plan made = plan(strategy(Strategy::kNode));
+  EXPECT_TRUE(made.experiments.at(0).runs.empty());
+  EXPECT_EQ(exit_status(view_plan(made, StopFlag{})), kExitFailed);
+  EXPECT_NE(plan_text(view_plan(made, StopFlag{})).find("node 1 has no file of its local rank 0"),
+            std::string::npos);
+}
+
+TEST_F(PlanTest, AnIdThatCannotBeIsCalledThat) {
+  Job().write(logs_.path(), 1);
+  PlanOptions options = strategy(Strategy::kMain);
+  options.run_id = "a/b";
+  const Plan made = plan(options);
+  ASSERT_EQ(made.experiments.at(0).problems.size(), 1U);
+  EXPECT_NE(made.experiments.at(0).problems[0].message.find("a/b"), std::string::npos);
+  options = strategy(Strategy::kAll);
+  options.run_id = "one";
+  EXPECT_THROW((void)plan(options), Error) << "of eight runs";
+}
+
+TEST_F(PlanTest, NamesReachTheTerminalWithoutControlCharacters) {
+  Job job;
+  job.nodes = job.ranks_per_node = 1;
+  job.adjust = [&](Identity& identity) {
+    identity.name = "red\x1b[31m\nline";
+    identity.group = "g\rg";
+  };
+  job.write(logs_.path(), 1);
+  const std::string text = plan_text(view_plan(plan(), StopFlag{}));
+  EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+  EXPECT_EQ(text.find('\r'), std::string::npos) << text;
+  EXPECT_NE(text.find("red\\x1b[31m\\nline"), std::string::npos) << text;
+}
+
 TEST_F(PlanTest, NamesThatTheServerWouldRefuseAreFoundBeforeAnythingIsSent) {
   for (const char* id : {"a/b", "a:b", "a b#", " a", "a;b", "it's"}) {
     const TempDir logs;

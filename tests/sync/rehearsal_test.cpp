@@ -145,6 +145,20 @@ TEST_F(SyncTest, PlanNeedsNoServerAndSendsNothing) {
   EXPECT_EQ(plan["experiments"][0]["runs"][1]["ranks"], json({2, 3}));
 }
 
+TEST_F(SyncTest, AnOutputThatCannotBeWrittenIsNoSuccess) {
+  write_job();
+  const auto sync_to = [&](const std::string& output) {
+    ranklog::test::Process process(
+        "/bin/sh", {"-c", std::string(WANDB_SYNC_PROGRAM) + " --dry-run '" + logs() + "' " + output});
+    const int status = process.wait();
+    return std::pair(status, process.errors());
+  };
+  const auto [status, errors] = sync_to("> /dev/full");
+  EXPECT_EQ(status, 1);
+  EXPECT_NE(errors.find("cannot write the output: No space left on device"), std::string::npos) << errors;
+  EXPECT_EQ(sync_to("| true").second, "");
+}
+
 struct Weather {
   std::string name;
   json rule;

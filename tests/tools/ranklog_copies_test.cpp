@@ -85,6 +85,31 @@ TEST_F(RanklogProgram, RepairSalvagesTheDamagedExperimentElsewhere) {
   EXPECT_TRUE(holds(again.err, "is not empty")) << again.err;
 }
 
+TEST_F(RanklogProgram, RepairCopiesTheOthersOfAFileThatCannotBeRead) {
+  write("e", {0, 1}, 2);
+  fs::resize_file(path_of(identity("e", 1, 2)), 700);
+  const Ran ran = run({"check", "--repair", "salvaged"});
+  EXPECT_EQ(ran.status, 5);
+  EXPECT_TRUE(holds(ran.out, "1 file checked, 0 damaged; not read: 1 file")) << ran.out;
+  EXPECT_TRUE(holds(ran.out, "salvaged to")) << ran.out;
+  EXPECT_TRUE(holds(ran.err, "rank-00001.db")) << ran.err;
+  EXPECT_TRUE(fs::exists(dir_ / "salvaged/digits/e/rank-00000.db"));
+}
+
+TEST_F(RanklogProgram, RepairSaysSoWhenThereIsNothingToCopy) {
+  write("e", {0}, 1);
+  EXPECT_TRUE(holds(run({"check", "--repair", "out"}).out, "nothing is damaged: nothing was copied"));
+  fs::resize_file(path_of(identity("e", 0, 1)), 700);
+  EXPECT_TRUE(holds(run({"check", "--repair", "out"}).out, "nothing could be salvaged: nothing was copied"));
+}
+
+TEST_F(RanklogProgram, CheckTellsOfRanksThatAreNotThere) {
+  write("e", {1, 2}, 4);
+  const Ran ran = run({"check"});
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_TRUE(holds(ran.out, "digits/e: no file of 2 ranks of 4")) << ran.out;
+}
+
 TEST_F(RanklogProgram, SnapshotOfALiveExperimentIsWholeByItself) {
   const Identity who = identity("live", 0, 1);
   RankFileBuilder file(path_of(who), who, now_ns());

@@ -7,6 +7,7 @@
 
 #include "checkpoint_manifest.hpp"
 #include "support/temp_dir.hpp"
+#include "support/tmpfs.hpp"
 
 namespace ranklog::test {
 namespace {
@@ -146,6 +147,30 @@ class Retention : public CheckpointFolder {
   }
   using Names = std::vector<std::string>;
 };
+
+// LibTorch's archive writer takes an exception for its own trouble, and fails with "unexpected pos".
+TEST_F(CheckpointFolder, AFullDiskIsNamedAndNotWhatFollowsFromIt) {
+  const Tmpfs disk(64);
+  if (!disk.is_mounted()) GTEST_SKIP() << "this process may not mount a tmpfs";
+  CheckpointWriter writer(disk.path(), 400);
+  try {
+    writer.write_file("model.pt", [](const CheckpointWriter::Sink& sink) {
+      const std::string block(16 << 10, 'x');
+      for (int i = 0; i < 10; ++i) {
+        try {
+          sink(block.data(), block.size());
+        } catch (...) {
+        }
+      }
+      throw std::runtime_error("unexpected pos 174976");
+    });
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kIo);
+    EXPECT_NE(std::string(error.what()).find("model.pt"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("No space left"), std::string::npos) << error.what();
+  }
+}
 
 TEST_F(Retention, KeepsTheNewest) {
   CheckpointRetention retention(checkpoints(), 2, {});

@@ -251,5 +251,29 @@ TEST_F(AgreeingJob, KeepNeverCountsADamagedCheckpoint) {
   EXPECT_TRUE(std::filesystem::exists(newest.parent_path() / ("damaged-" + newest.filename().string())));
 }
 
+// Who asks to go on must not find himself at the beginning.
+TEST_F(AgreeingJob, WhereNoCheckpointIsWholeNothingBeginsAnew) {
+  expect_run({"--run_id", "job", "--epochs", "2"});
+  for (const std::string& name : list_published_checkpoints(folder() / "checkpoints")) {
+    std::filesystem::resize_file(folder() / "checkpoints" / name / "model.pt", 100);
+  }
+  for (int again = 0; again < 2; ++again) {
+    const auto job = start({"--run_id", "job", "--epochs", "3", "--resume"});
+    EXPECT_EQ(job->wait(), kExitDamaged);
+    EXPECT_NE(job->errors().find("no checkpoint can be resumed from"), std::string::npos) << job->errors();
+    EXPECT_NE(job->errors().find("to begin at step 0"), std::string::npos) << job->errors();
+  }
+  std::filesystem::remove_all(folder() / "checkpoints");
+  expect_run({"--run_id", "job", "--epochs", "1", "--resume"});
+}
+
+// As --log_dir "$UNSET" has them.
+TEST_F(AgreeingJob, EmptyNamesAreThoseThatWereNotGiven) {
+  const auto job = start({"--project", "", "--run_id", "unset", "--epochs", "1"});
+  EXPECT_EQ(job->wait(), 0) << job->errors();
+  EXPECT_TRUE(std::filesystem::exists(folder().parent_path().parent_path() / "distributed-wandb" / "unset" /
+                                      "rank-00000.db"));
+}
+
 }  // namespace
 }  // namespace ranklog::test

@@ -24,8 +24,8 @@ void tell_start(const Place& place, const AttemptPlan& plan, const DigitsSplit& 
 }
 
 void tell_result(const TrainingResult& result, const std::filesystem::path& folder, bool logged) {
-  std::cout << "test accuracy " << result.test_accuracy << " after " << result.epochs << " epochs ("
-            << result.steps << " steps)\n";
+  std::cout << "test accuracy " << result.test_accuracy << " after " << result.epochs
+            << (result.epochs == 1 ? " epoch (" : " epochs (") << result.steps << " steps)\n";
   if (logged) std::cout << "log " << folder.string() << "\n";
   if (!result.newest_checkpoint.empty()) {
     std::cout << "checkpoint " << (folder / result.newest_checkpoint).string() << "\n";

@@ -82,6 +82,7 @@ class SettingsParser {
     settings_.data = shipped_data();
     settings_.log_dir = default_log_folder(environment).string();
     settings_.project = first_set(environment, {"RANKLOG_PROJECT", "WANDB_PROJECT"}, "distributed-wandb");
+    defaults_ = settings_;
     app_.set_version_flag("--version", "ranklog-train " RANKLOG_VERSION " (" + libtorch_version() + ")");
     app_.footer(kFooter);
     app_.option_defaults()->always_capture_default();
@@ -94,6 +95,8 @@ class SettingsParser {
   ParsedSettings parse(int argc, const char* const* argv) {
     try {
       app_.parse(argc, argv);
+      if (settings_.log_dir.empty()) settings_.log_dir = defaults_.log_dir;  // --log_dir "$UNSET"
+      if (settings_.project.empty()) settings_.project = defaults_.project;
       settings_.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout_seconds_ * 1000));
       if (!strategy_.empty()) settings_.log_strategy = parse_strategy(strategy_);
       require_sane_node();
@@ -237,6 +240,7 @@ class SettingsParser {
 
   CLI::App app_;
   Settings settings_;
+  Settings defaults_;  // as they are without flags
   std::string strategy_;
   double timeout_seconds_ = 300;
 };

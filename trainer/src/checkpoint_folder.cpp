@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <tuple>
@@ -109,10 +110,24 @@ CheckpointWriter::~CheckpointWriter() {
 void CheckpointWriter::write_file(const std::string& name, const std::function<void(const Sink&)>& fill) {
   DurableFile file(folder_ / name);
   DigestStream digest;
-  fill([&](const void* data, std::size_t bytes) {
-    file.write(data, bytes);
-    digest.update(data, bytes);
-  });
+  // LibTorch's archive writer goes on after an exception and then fails for a reason of its own: the first
+  // counts.
+  std::exception_ptr failure;
+  const auto take = [&](const void* data, std::size_t bytes) {
+    if (failure) return;
+    try {
+      file.write(data, bytes);
+      digest.update(data, bytes);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  };
+  try {
+    fill(take);
+  } catch (...) {
+    if (!failure) throw;
+  }
+  if (failure) std::rethrow_exception(failure);
   file.commit();
   files_.push_back({name, digest.finish()});
 }

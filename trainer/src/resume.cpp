@@ -46,10 +46,19 @@ std::vector<std::string> find_unrecorded(const fs::path& folder) {
   return unrecorded;
 }
 
+// Who asks to go on does not want to lose what was trained.
+[[noreturn]] void refuse_to_begin_anew(const fs::path& checkpoints, const NewestCheckpoint& newest) {
+  std::string reasons;
+  for (const std::string& reason : newest.skipped) reasons += (reasons.empty() ? "" : "; ") + reason;
+  throw Error(ErrorCode::kDamaged, "no checkpoint can be resumed from: " + reasons,
+              "bring one back, or remove '" + checkpoints.string() + "' to begin at step 0");
+}
+
 Json look_for_checkpoint(const fs::path& folder) {
   const fs::path checkpoints = folder / kCheckpointsFolderName;
   remove_unpublished_checkpoints(checkpoints);
   const NewestCheckpoint newest = find_newest_checkpoint(checkpoints);
+  if (!newest.found && !newest.skipped.empty()) refuse_to_begin_anew(checkpoints, newest);
   for (const fs::path& damaged : newest.damaged) retire_damaged_checkpoint(damaged);
   Json found = {{"skipped", newest.skipped}};
   if (newest.found) {

@@ -102,6 +102,15 @@ void print(const CapturedReport& report) {
   for (const std::string& damage : report.damage) std::cout << "  " << printable(damage) << '\n';
 }
 
+// No damage, as they may lie elsewhere; but nobody can say of them that they are whole.
+void print_missing_ranks(const Experiment& experiment) {
+  const std::size_t missing = experiment.missing_ranks().size();
+  if (missing == 0) return;
+  std::cout << printable(experiment.project + "/" + experiment.id) << ": no file of "
+            << plural(missing, "rank") << " of " << experiment.world_size()
+            << "; neither is checked what only they recorded\n";
+}
+
 Json json_of(const Report& report) {
   return {{"path", report.path},
           {"rows", report.rows_expected},
@@ -117,8 +126,8 @@ class Check {
  public:
   explicit Check(const Request& request) : request_(request) {}
 
-  void run(const Experiment& experiment) {
-    const std::size_t damaged_before = damaged_;
+  void run(const Experiment& experiment, const std::vector<ScanProblem>& unreadable) {
+    const std::uint64_t damaged_before = damaged_;
     CapturedFilesCheck captured;
     for (const Attempt& attempt : experiment.attempts) {
       for (const RankSegment& segment : attempt.segments) {
@@ -128,7 +137,11 @@ class Check {
         tell("files", report, report.status);
       }
     }
-    const bool rank_files_damaged = damaged_ > damaged_before;
+    const bool rank_files_damaged =
+        damaged_ > damaged_before || std::ranges::any_of(unreadable, [&](const ScanProblem& problem) {
+          return problem.path.parent_path() == experiment.folder;
+        });
+    if (!request_.as_json) print_missing_ranks(experiment);
     if (!request_.skip_files) {
       const CapturedReport report = captured.run();
       captured_files_ += report.files;
@@ -136,6 +149,7 @@ class Check {
       tell("captured", report, report.damage.empty() ? kExitOk : kExitDamaged);
     }
     if (request_.repair_to && rank_files_damaged) {
+      ++repaired_;
       status_ = worse(status_, repair(experiment, *request_.repair_to));
     }
   }
@@ -148,11 +162,16 @@ class Check {
       std::cout << document_.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
     } else {
       std::cout << plural(files_, "file") << " checked, " << damaged_ << " damaged";
+      if (!loaded.problems.empty()) std::cout << "; not read: " << plural(loaded.problems.size(), "file");
       if (captured_files_ > 0) {
         std::cout << "; " << plural(captured_files_, "captured file") << ", " << captured_damaged_
                   << " damaged";
       }
       std::cout << '\n';
+      if (request_.repair_to && repaired_ == 0) {
+        std::cout << (loaded.problems.empty() ? "nothing is damaged: nothing was copied\n"
+                                              : "nothing could be salvaged: nothing was copied\n");
+      }
     }
     std::cout.flush();
     print_problems(loaded.problems);
@@ -173,13 +192,14 @@ class Check {
   const Request& request_;
   Json document_{{"files", Json::array()}, {"captured", Json::array()}, {"problems", Json::array()}};
   std::uint64_t files_ = 0, damaged_ = 0, captured_files_ = 0, captured_damaged_ = 0;
+  int repaired_ = 0;  // experiments
   int status_ = kExitOk;
 };
 
 int check_all(const Request& request) {
   const Loaded loaded = load(request.inputs);
   Check check(request);
-  for (const Experiment& experiment : loaded.experiments) check.run(experiment);
+  for (const Experiment& experiment : loaded.experiments) check.run(experiment, loaded.problems);
   return check.finish(loaded);
 }
 
@@ -199,9 +219,11 @@ Command check_command() {
             request->inputs.add_experiments(app);
             request->inputs.add_paths(app);
             app.footer(
-                "Reads all of every file, live ones too, and changes nothing. Damage stays local: every "
-                "other row\n"
-                "can be read, and the other commands do. --repair leaves the damaged files as they are.\n"
+                "Reads all of every file, live ones too, and changes nothing. Damage stays local: but for "
+                "the few\n"
+                "pages that lead to all others (README, limits) every other row can be read, and the other "
+                "commands\n"
+                "do. --repair leaves the damaged files as they are.\n"
                 "\n"
                 "Example:\n"
                 "  ranklog check /scratch/me/ranklog/my-project\n");

@@ -74,6 +74,13 @@ std::uint64_t dropped_rows(const Experiment& experiment) {
   return rows;
 }
 
+bool all_ended(const Experiment& experiment) {
+  return std::ranges::all_of(experiment.attempts, [](const Attempt& attempt) {
+    return std::ranges::all_of(
+        attempt.segments, [](const RankSegment& segment) { return segment.info.end_time_ns.has_value(); });
+  });
+}
+
 const RankSegment& newest(const Experiment& experiment) {
   return experiment.attempts.back().segments.front();
 }
@@ -151,7 +158,9 @@ void print(const Experiment& experiment, std::int64_t now) {
         }));
   print_identity(experiment);
   print_files(experiment);
-  line("dropped", format_count(dropped_rows(experiment)) + " rows");
+  // Drops are written with what follows them, and with the end.
+  line("dropped", format_count(dropped_rows(experiment)) + " rows" +
+                      (all_ended(experiment) ? "" : " so far; not every file has ended"));
   lines("written",
         count(experiment, [](const RankSegment& segment) { return mode_text(segment.info.durability); }));
   print_config(experiment);
