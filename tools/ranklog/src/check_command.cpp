@@ -206,29 +206,30 @@ int check_all(const Request& request) {
 }  // namespace
 
 Command check_command() {
-  return {"check", "Verify every checksum, and name what is damaged", [](CLI::App& app) {
-            auto request = std::make_shared<Request>();
-            CLI::Option* json = app.add_flag("--json", request->as_json, "one JSON document");
-            app.add_option("--repair", request->repair_to,
-                           "copy each experiment with damaged files to this log folder, as far as it can be "
-                           "read")
-                ->type_name("FOLDER")
-                ->excludes(json);
-            app.add_flag("--no-files", request->skip_files,
-                         "only the rank files, not what artifacts and the run captured (checkpoints, media)");
-            request->inputs.add_experiments(app);
-            request->inputs.add_paths(app);
-            app.footer(
-                "Reads all of every file, live ones too, and changes nothing. Damage stays local: but for "
-                "the few\n"
-                "pages that lead to all others (README, limits) every other row can be read, and the other "
-                "commands\n"
-                "do. --repair leaves the damaged files as they are.\n"
-                "\n"
-                "Example:\n"
-                "  ranklog check /scratch/me/ranklog/my-project\n");
-            return [request] { return check_all(*request); };
-          }};
+  return {
+      "check", "Verify every checksum, and name what is damaged", [](CLI::App& app) {
+        auto request = std::make_shared<Request>();
+        CLI::Option* json = app.add_flag("--json", request->as_json, "one JSON document");
+        app.add_option("--repair", request->repair_to,
+                       "copy each experiment with damaged files to this log folder, as far as it can be "
+                       "read")
+            ->type_name("FOLDER")
+            ->excludes(json);
+        app.add_flag("--no-files", request->skip_files,
+                     "only the rank files, not what artifacts and the run captured (checkpoints, media)");
+        request->inputs.add_experiments(app);
+        request->inputs.add_paths(app);
+        app.footer(
+            "Reads all of every file, live ones too, and changes nothing. Damage stays local: but for "
+            "the few\n"
+            "pages that lead to all others (README, Limitations) every other row can be read, and the other "
+            "commands\n"
+            "do. --repair leaves the damaged files as they are.\n"
+            "\n"
+            "Example:\n"
+            "  ranklog check /scratch/me/ranklog/my-project\n");
+        return [request] { return check_all(*request); };
+      }};
 }
 
 }  // namespace ranklog::cli
