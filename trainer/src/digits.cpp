@@ -18,8 +18,9 @@ constexpr int kColumns = Digits::kPixels + 1;
 
 using GzipFile = std::unique_ptr<gzFile_s, decltype(&gzclose)>;
 
-[[noreturn]] void fail_to_read(const std::filesystem::path& path, const std::string& why) {
-  throw Error(ErrorCode::kIo, "cannot read the data file '" + path.string() + "': " + why);
+[[noreturn]] void fail_to_read(const std::filesystem::path& path, const std::string& why,
+                               ErrorCode code = ErrorCode::kIo) {
+  throw Error(code, "cannot read the data file '" + path.string() + "': " + why);
 }
 
 // gzopen reads plain files as they are.
@@ -43,9 +44,11 @@ std::string read_all(const std::filesystem::path& path) {
   }
   int status = Z_OK;
   const char* why = gzerror(file.get(), &status);
-  if (status == Z_ERRNO) fail_to_read(path, errno_text(errno));
+  if (status == Z_ERRNO)
+    fail_to_read(path, errno_text(errno), errno == EISDIR ? ErrorCode::kUsage : ErrorCode::kIo);
   if (status != Z_OK && status != Z_STREAM_END) {
-    fail_to_read(path, "damaged or cut off gzip data" + (why[0] ? " (" + std::string(why) + ")" : ""));
+    fail_to_read(path, "damaged or cut off gzip data" + (why[0] ? " (" + std::string(why) + ")" : ""),
+                 ErrorCode::kUsage);
   }
   return text;
 }
