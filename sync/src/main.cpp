@@ -1,5 +1,6 @@
 // wandb-sync: from rank files to W&B runs.
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -85,11 +86,24 @@ void announce(const Plan& plan) {
   if (plan.experiments.size() > kShown) std::cerr << "+" << plan.experiments.size() - kShown << " more\n";
 }
 
+// A line of stdin, or what there is of it when a stop is asked for: a signal may come before the read begins.
+std::string read_answer() {
+  constexpr int kLookMs = 100;
+  std::string answer;
+  while (stop_flag.count() == 0) {
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    if (::poll(&input, 1, kLookMs) <= 0) continue;
+    char byte = 0;
+    if (::read(STDIN_FILENO, &byte, 1) != 1 || byte == '\n') break;
+    answer += byte;
+  }
+  return answer;
+}
+
 bool confirmed(const Command& command) {
   if (command.paths_given || command.yes || isatty(STDIN_FILENO) == 0) return true;
   std::cerr << "Upload? [y/N] ";
-  std::string answer;
-  std::getline(std::cin, answer);
+  const std::string answer = read_answer();
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
