@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <vector>
 
 #include "ranklog/schema/time.hpp"

@@ -108,7 +108,7 @@ void print_missing_ranks(const Experiment& experiment) {
   if (missing == 0) return;
   std::cout << printable(experiment.project + "/" + experiment.id) << ": no file of "
             << plural(missing, "rank") << " of " << experiment.world_size()
-            << "; neither is checked what only they recorded\n";
+            << "; what only they recorded was not checked\n";
 }
 
 Json json_of(const Report& report) {
